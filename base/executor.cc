@@ -1,0 +1,110 @@
+#include "base/executor.h"
+
+#include <pthread.h>
+
+namespace pipeyard {
+
+SerialExecutor::SerialExecutor(std::string name) : name_(std::move(name)) {
+  thread_ = std::thread([this]() noexcept { Run(); });
+}
+
+SerialExecutor::~SerialExecutor() { Stop(); }
+
+void SerialExecutor::Post(Task task) { PostAfter(Nanos(0), std::move(task)); }
+
+TimerId SerialExecutor::PostAfter(Nanos delay, Task task) {
+  MutexLock lock(mutex_);
+  const TimerId id = next_sequence_++;
+  if (is_stopping_) return id;
+  // Due 0 keeps plain posts in order among themselves and ahead of timers.
+  const MonotonicTime due = delay <= Nanos(0) ? Nanos(0) : SystemClock().Now() + delay;
+  tasks_.emplace(std::pair(due, id), std::move(task));
+  changed_.NotifyOne();
+  return id;
+}
+
+bool SerialExecutor::Cancel(TimerId id) {
+  MutexLock lock(mutex_);
+  for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
+    if (it->first.second == id) {
+      tasks_.erase(it);
+      return true;
+    }
+  }
+  return false;
+}
+
+void SerialExecutor::Stop() {
+  {
+    MutexLock lock(mutex_);
+    is_stopping_ = true;
+    changed_.NotifyOne();
+  }
+  if (thread_.joinable()) thread_.join();
+}
+
+void SerialExecutor::Run() {
+  ::pthread_setname_np(::pthread_self(), name_.substr(0, 15).c_str());
+  for (;;) {
+    Task task;
+    {
+      MutexLock lock(mutex_);
+      for (;;) {
+        if (!tasks_.empty()) {
+          const MonotonicTime due = tasks_.begin()->first.first;
+          const MonotonicTime now = SystemClock().Now();
+          if (due <= now && (!is_stopping_ || due == Nanos(0))) break;
+          if (is_stopping_) return;
+          changed_.WaitFor(mutex_, due - now);
+        } else {
+          if (is_stopping_) return;
+          changed_.Wait(mutex_);
+        }
+      }
+      task = std::move(tasks_.begin()->second);
+      tasks_.erase(tasks_.begin());
+    }
+    task();
+  }
+}
+
+void FakeExecutor::Post(Task task) { PostAfter(Nanos(0), std::move(task)); }
+
+TimerId FakeExecutor::PostAfter(Nanos delay, Task task) {
+  const TimerId id = next_sequence_++;
+  tasks_.emplace(std::pair(clock_.Now() + delay, id), std::move(task));
+  return id;
+}
+
+bool FakeExecutor::Cancel(TimerId id) {
+  for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
+    if (it->first.second == id) {
+      tasks_.erase(it);
+      return true;
+    }
+  }
+  return false;
+}
+
+int FakeExecutor::RunUntilIdle() {
+  int num_run = 0;
+  while (!tasks_.empty() && tasks_.begin()->first.first <= clock_.Now()) {
+    Task task = std::move(tasks_.begin()->second);
+    tasks_.erase(tasks_.begin());
+    task();
+    ++num_run;
+  }
+  return num_run;
+}
+
+void FakeExecutor::Advance(Nanos by) {
+  const MonotonicTime end = clock_.Now() + by;
+  RunUntilIdle();
+  while (!tasks_.empty() && tasks_.begin()->first.first <= end) {
+    clock_.Advance(tasks_.begin()->first.first - clock_.Now());
+    RunUntilIdle();
+  }
+  clock_.Advance(end - clock_.Now());
+}
+
+}  // namespace pipeyard

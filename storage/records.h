@@ -1,7 +1,8 @@
-// The records that the store keeps, as plain values. Field names are those of the schema (docs/STORE.md).
+// The records that the store keeps, as plain values. Field names are those of the schema
+// (docs/STORE.md).
 //
-// Times named *_utc are the controller's UTC nanoseconds, 0 where it has not happened, unless they say "agent".
-// Thread safety: values.
+// Times named *_utc are the controller's UTC nanoseconds, 0 where it has not happened, unless they
+// say "agent". Thread safety: values.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +21,16 @@ namespace pipeyard::storage {
 // States as stored and shown; the one transition table is controller/scheduler/transitions.h.
 enum class RunState { kQueued, kRunning, kPaused, kFinished, kCanceled, kFailed };
 enum class CellState { kRunning, kComplete, kMissing, kNotApplicable };
-enum class TrialState { kPending, kLeased, kRunning, kDone, kVoid, kFailed, kNotApplicable, kCanceled };
+enum class TrialState {
+  kPending,
+  kLeased,
+  kRunning,
+  kDone,
+  kVoid,
+  kFailed,
+  kNotApplicable,
+  kCanceled
+};
 enum class Outcome { kOk, kVoid, kFailed, kTimeout, kLost, kCanceled, kNotApplicable };
 
 const char* Name(RunState state);
@@ -45,12 +55,13 @@ struct HostRecord {
 };
 
 struct VariantRecord {
-  uint32_t variant_index = 0;   // within the run, in file order
-  std::string variant_id;       // 16 hex digits
+  uint32_t variant_index = 0;  // within the run, in file order
+  std::string variant_id;      // 16 hex digits
   v1::VariantSettings settings;
-  std::string text;             // settings that vary within the run: "writers=2;engine.page_cache=prealloc"
-  std::string arm;              // level of the compared factor; empty for a variant without it
-  std::string comparison;       // text without the compared factor: variants with equal ones are compared
+  std::string text;  // settings that vary within the run: "writers=2;engine.page_cache=prealloc"
+  std::string arm;   // level of the compared factor; empty for a variant without it
+  std::string
+      comparison;  // text without the compared factor: variants with equal ones are compared
 };
 
 struct TrialRecord {
@@ -72,6 +83,9 @@ struct AttemptRecord {
   std::string boot_id;
   int64_t ended_utc = 0;
   uint64_t frames_through = 0;  // frames 1..this are stored
+  // What those frames measured. Filled by Store::LoadActiveRuns() for attempts that have not ended, else empty: the judgement of the
+  // last frame needs the metrics of the earlier ones.
+  std::vector<v1::Metric> metrics;
 };
 
 struct CellRecord {
@@ -80,14 +94,14 @@ struct CellRecord {
   uint32_t variant_index = 0;
   CellState state = CellState::kRunning;
   std::string reason;
-  std::vector<TrialRecord> trials;                    // by trial_index
-  std::vector<std::vector<AttemptRecord>> attempts;   // parallel to trials, by number
+  std::vector<TrialRecord> trials;                   // by trial_index
+  std::vector<std::vector<AttemptRecord>> attempts;  // parallel to trials, by number
 };
 
 struct RunRecord {
   std::string run_id;
   std::string request_id;
-  std::string sweep;       // its name
+  std::string sweep;  // its name
   std::string file_name;
   std::string sweep_yaml;  // as the user sent it
   std::vector<std::string> sets;

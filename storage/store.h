@@ -1,13 +1,15 @@
-// Store: what the controller keeps for ever, behind an interface whose first implementation is SQLite (storage/sqlite/).
+// Store: what the controller keeps for ever, behind an interface whose first implementation is
+// SQLite (storage/sqlite/).
 //
-// Writing: every change is a Mutation; a batch of them is applied in one transaction and is durable (synchronous=FULL) when Apply()
-// returned OK. Nothing is acknowledged to an agent or a user before that. Group commit is the caller's: it collects what is due and
-// applies it at once.
-// Reading: each read sees one consistent snapshot and never waits for the writer.
+// Writing: every change is a Mutation; a batch of them is applied in one transaction and is durable
+// (synchronous=FULL) when Apply() returned OK. Nothing is acknowledged to an agent or a user before
+// that. Group commit is the caller's: it collects what is due and applies it at once. Reading: each
+// read sees one consistent snapshot and never waits for the writer.
 //
-// Thread safety: Apply() from one thread at a time; reads from any thread, concurrently with Apply().
-// Errors: kUnavailable (busy, try again), kResourceExhausted (disk full; nothing of the batch was kept), kDataLoss (corrupt),
-// kNotFound and kAlreadyExists where said, kInternal otherwise.
+// Thread safety: Apply() from one thread at a time; reads from any thread, concurrently with
+// Apply(). Errors: kUnavailable (busy, try again), kResourceExhausted (disk full; nothing of the
+// batch was kept), kDataLoss (corrupt), kNotFound and kAlreadyExists where said, kInternal
+// otherwise.
 #pragma once
 
 #include <cstdint>
@@ -24,20 +26,50 @@
 
 namespace pipeyard::storage {
 
-// --- mutations -------------------------------------------------------------------------------------------------------------------
+// --- mutations
+// -------------------------------------------------------------------------------------------------------------------
 
-// A new run with its variants, cells and trials. A request_id that is stored already is kAlreadyExists and changes nothing.
-struct InsertRun { RunRecord run; };
-// A host as its Hello told it: inserted, or brought up to date by host_id. Distinct facts are stored once. Labels are kept.
-struct UpsertHost { HostRecord host; };
-struct TouchHost { std::string host_id; int64_t last_seen_utc = 0; };
-struct SetRunState { std::string run_id; RunState state; std::string reason; int64_t at_utc = 0; };
-struct SetCellState { std::string run_id; std::string host_id; uint32_t variant_index = 0; CellState state; std::string reason; };
-struct SetTrialState { TrialKey trial; TrialState state; };
-struct InsertAttempt { TrialKey trial; AttemptRecord attempt; };
+// A new run with its variants, cells and trials. A request_id that is stored already is
+// kAlreadyExists and changes nothing.
+struct InsertRun {
+  RunRecord run;
+};
+// A host as its Hello told it: inserted, or brought up to date by host_id. Distinct facts are
+// stored once. Labels are kept.
+struct UpsertHost {
+  HostRecord host;
+};
+struct TouchHost {
+  std::string host_id;
+  int64_t last_seen_utc = 0;
+};
+struct SetRunState {
+  std::string run_id;
+  RunState state;
+  std::string reason;
+  int64_t at_utc = 0;
+};
+struct SetCellState {
+  std::string run_id;
+  std::string host_id;
+  uint32_t variant_index = 0;
+  CellState state;
+  std::string reason;
+};
+struct SetTrialState {
+  TrialKey trial;
+  TrialState state;
+};
+struct InsertAttempt {
+  TrialKey trial;
+  AttemptRecord attempt;
+};
 // Removes an attempt that was refused (busy, draining, disk) and so was none.
-struct RemoveAttempt { std::string attempt_id; };
-// The end of an attempt as the controller judges it. Only the first end of an attempt counts; later ones change nothing.
+struct RemoveAttempt {
+  std::string attempt_id;
+};
+// The end of an attempt as the controller judges it. Only the first end of an attempt counts; later
+// ones change nothing.
 struct EndAttempt {
   std::string attempt_id;
   Outcome outcome;
@@ -45,17 +77,34 @@ struct EndAttempt {
   std::string reason_text;
   int64_t at_utc = 0;
 };
-// A frame of an attempt that this store assigned. A (attempt, sequence) that is stored already changes nothing.
-struct StoreFrame { v1::Frame frame; int64_t received_utc = 0; };
-// A frame of an attempt that this store's id assigned but the store does not know (it was restored from a backup).
-struct StoreOrphan { std::string host_id; v1::Frame frame; int64_t received_utc = 0; };
+// A frame of an attempt that this store assigned. A (attempt, sequence) that is stored already
+// changes nothing.
+struct StoreFrame {
+  v1::Frame frame;
+  int64_t received_utc = 0;
+};
+// A frame of an attempt that this store's id assigned but the store does not know (it was restored
+// from a backup).
+struct StoreOrphan {
+  std::string host_id;
+  v1::Frame frame;
+  int64_t received_utc = 0;
+};
 // Who did what. `actor` is "cli:USER@HOST" or "controller".
-struct Audit { int64_t at_utc = 0; std::string actor; std::string action; std::string subject; std::string detail; };
+struct Audit {
+  int64_t at_utc = 0;
+  std::string actor;
+  std::string action;
+  std::string subject;
+  std::string detail;
+};
 
-using Mutation = std::variant<InsertRun, UpsertHost, TouchHost, SetRunState, SetCellState, SetTrialState, InsertAttempt, RemoveAttempt,
-                              EndAttempt, StoreFrame, StoreOrphan, Audit>;
+using Mutation =
+    std::variant<InsertRun, UpsertHost, TouchHost, SetRunState, SetCellState, SetTrialState,
+                 InsertAttempt, RemoveAttempt, EndAttempt, StoreFrame, StoreOrphan, Audit>;
 
-// --- reads -----------------------------------------------------------------------------------------------------------------------
+// --- reads
+// -----------------------------------------------------------------------------------------------------------------------
 
 struct RunSummaryRecord {
   std::string run_id;
@@ -94,15 +143,19 @@ class Store {
 
   virtual StoreIdentity identity() const = 0;
 
-  // All or nothing. Rows that would repeat what is stored change nothing, except where a mutation says otherwise.
+  // All or nothing. Rows that would repeat what is stored change nothing, except where a mutation
+  // says otherwise.
   virtual Status Apply(std::span<const Mutation> mutations) = 0;
 
   virtual Result<std::vector<HostRecord>> ListHosts() = 0;
-  // Every run that is not terminal, complete with cells, trials and attempts: what the scheduler starts from.
+  // Every run that is not terminal, complete with cells, trials and attempts: what the scheduler
+  // starts from.
   virtual Result<std::vector<RunRecord>> LoadActiveRuns() = 0;
   // Newest first; `before_run_id` empty for the first page.
-  virtual Result<std::vector<RunSummaryRecord>> ListRuns(uint32_t limit, const std::string& before_run_id) = 0;
-  // `reference`: an id, a unique prefix of one, "latest", or "SWEEP~N". kNotFound; kInvalidArgument where a prefix is ambiguous.
+  virtual Result<std::vector<RunSummaryRecord>> ListRuns(uint32_t limit,
+                                                         const std::string& before_run_id) = 0;
+  // `reference`: an id, a unique prefix of one, "latest", or "SWEEP~N". kNotFound; kInvalidArgument
+  // where a prefix is ambiguous.
   virtual Result<std::string> ResolveRun(const std::string& reference) = 0;
   virtual Result<RunRecord> LoadRun(const std::string& run_id) = 0;
   virtual Result<RunSummaryRecord> LoadRunSummary(const std::string& run_id) = 0;
@@ -114,9 +167,10 @@ class Store {
   virtual Result<bool> KnowsAttempt(const std::string& attempt_id) = 0;
 };
 
-// Opens the SQLite store in `state_dir` (store.db), making it where there is none, migrating it where it is older.
-// Errors (nothing is overwritten): kFailedPrecondition where the file is no database, no Pipeyard database, of a newer schema, or
-// held by another controller; kPermissionDenied where the folder is not writable; kDataLoss where the integrity check fails.
+// Opens the SQLite store in `state_dir` (store.db), making it where there is none, migrating it
+// where it is older. Errors (nothing is overwritten): kFailedPrecondition where the file is no
+// database, no Pipeyard database, of a newer schema, or held by another controller;
+// kPermissionDenied where the folder is not writable; kDataLoss where the integrity check fails.
 Result<std::unique_ptr<Store>> OpenStore(const std::string& state_dir, const Clock& clock);
 
 }  // namespace pipeyard::storage

@@ -69,7 +69,8 @@ struct RemoveAttempt {
   std::string attempt_id;
 };
 // The end of an attempt as the controller judges it. Only the first end of an attempt counts; later
-// ones change nothing.
+// ones change nothing, except that kLost (the controller's guess about a host that was away) gives
+// way to a later kOk.
 struct EndAttempt {
   std::string attempt_id;
   Outcome outcome;

@@ -1,8 +1,8 @@
 #include "base/clock.h"
 
-#include <ctime>
-
 #include <fmt/format.h>
+
+#include <ctime>
 
 namespace pipeyard {
 namespace {
@@ -37,8 +37,9 @@ std::string FormatUtc(UtcTime time) {
   const time_t when = seconds;
   tm parts{};
   if (::gmtime_r(&when, &parts) == nullptr) return fmt::format("{}ns", time.count());
-  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900, parts.tm_mon + 1, parts.tm_mday,
-                     parts.tm_hour, parts.tm_min, parts.tm_sec, millis);
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}.{:03}Z", parts.tm_year + 1900,
+                     parts.tm_mon + 1, parts.tm_mday, parts.tm_hour, parts.tm_min, parts.tm_sec,
+                     millis);
 }
 
 }  // namespace pipeyard

@@ -9,9 +9,11 @@
 
 namespace pipeyard {
 
-// A point of CLOCK_MONOTONIC of one boot of one machine; never sent to, nor compared on, another machine.
+// A point of CLOCK_MONOTONIC of one boot of one machine; never sent to, nor compared on, another
+// machine.
 using MonotonicTime = Nanos;
-// Nanoseconds since 1970-01-01T00:00:00Z. The controller's orders history; an agent's is stored and never compared.
+// Nanoseconds since 1970-01-01T00:00:00Z. The controller's orders history; an agent's is stored and
+// never compared.
 using UtcTime = Nanos;
 
 class Clock {

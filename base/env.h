@@ -1,5 +1,5 @@
-// Env: the file operations that daemons depend on for durability, behind one interface, so that tests make each of them fail or
-// lose what was not synced.
+// Env: the file operations that daemons depend on for durability, behind one interface, so that
+// tests make each of them fail or lose what was not synced.
 //
 // Thread safety: Env is thread-safe; a WritableFile is used by one thread at a time.
 // Errors: every failing call returns a Status that names the operation, the path and the errno.
@@ -19,7 +19,8 @@ namespace pipeyard {
 class WritableFile {
  public:
   virtual ~WritableFile() = default;
-  // Appends all of `data`, or fails; after a failure the file's tail is undefined (a torn record may stand there).
+  // Appends all of `data`, or fails; after a failure the file's tail is undefined (a torn record
+  // may stand there).
   virtual Status Append(std::string_view data) = 0;
   // fdatasync. What was appended before survives power loss once this returned OK.
   virtual Status Sync() = 0;

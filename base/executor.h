@@ -1,9 +1,12 @@
-// SerialExecutor: runs posted functions one at a time, in order of posting (or of due time), on one thread.
+// SerialExecutor: runs posted functions one at a time, in order of posting (or of due time), on one
+// thread.
 //
-// Each daemon has one for its decisions; whatever blocks (SQLite commits, fsync, waiting for processes) has its own and posts the
-// outcome back. State confined to an executor is GUARDED_BY(executor.role) and needs no lock.
+// Each daemon has one for its decisions; whatever blocks (SQLite commits, fsync, waiting for
+// processes) has its own and posts the outcome back. State confined to an executor is
+// GUARDED_BY(executor.role) and needs no lock.
 //
-// Thread safety: Post, PostAfter, Cancel and Stop may be called from any thread, also from posted functions.
+// Thread safety: Post, PostAfter, Cancel and Stop may be called from any thread, also from posted
+// functions.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +30,8 @@ class Executor {
   virtual ~Executor() = default;
   // Runs `task` later, never inside this call. After Stop() it is dropped.
   virtual void Post(Task task) = 0;
-  // Runs `task` once `delay` has passed (monotonic). Cancel() returns false when it has already run or begun.
+  // Runs `task` once `delay` has passed (monotonic). Cancel() returns false when it has already run
+  // or begun.
   virtual TimerId PostAfter(Nanos delay, Task task) = 0;
   virtual bool Cancel(TimerId id) = 0;
 
@@ -46,8 +50,8 @@ class SerialExecutor final : public Executor {
   TimerId PostAfter(Nanos delay, Task task) override EXCLUDES(mutex_);
   bool Cancel(TimerId id) override EXCLUDES(mutex_);
 
-  // Runs what was posted before this call (timers are dropped), then ends the thread and waits for it. Idempotent; not to be called
-  // from a task of this executor.
+  // Runs what was posted before this call (timers are dropped), then ends the thread and waits for
+  // it. Idempotent; not to be called from a task of this executor.
   void Stop() EXCLUDES(mutex_);
 
  private:

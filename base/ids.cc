@@ -1,12 +1,11 @@
 #include "base/ids.h"
 
+#include <fmt/format.h>
 #include <sys/random.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
-
-#include <fmt/format.h>
 
 namespace pipeyard {
 
@@ -29,7 +28,8 @@ uint64_t IdSource::RandomBits() {
 std::string IdSource::Next() {
   MutexLock lock(mutex_);
   const int64_t now = clock_.UtcNow().count() / 1'000'000;
-  // rand_a holds a counter within the millisecond (RFC 9562, 6.2 method 1); it runs over into the next millisecond.
+  // rand_a holds a counter within the millisecond (RFC 9562, 6.2 method 1); it runs over into the
+  // next millisecond.
   if (now > last_millis_) {
     last_millis_ = now;
     sequence_ = static_cast<uint32_t>(RandomBits() & 0x7ff);
@@ -39,8 +39,8 @@ std::string IdSource::Next() {
   }
   const uint64_t millis = static_cast<uint64_t>(last_millis_) & 0xffff'ffff'ffffu;
   const uint64_t tail = RandomBits();
-  return fmt::format("{:08x}-{:04x}-7{:03x}-{:04x}-{:012x}", millis >> 16, millis & 0xffff, sequence_,
-                     0x8000 | ((tail >> 48) & 0x3fff), tail & 0xffff'ffff'ffffu);
+  return fmt::format("{:08x}-{:04x}-7{:03x}-{:04x}-{:012x}", millis >> 16, millis & 0xffff,
+                     sequence_, 0x8000 | ((tail >> 48) & 0x3fff), tail & 0xffff'ffff'ffffu);
 }
 
 bool IsUuid(std::string_view text) {
@@ -59,7 +59,8 @@ bool IsUuid(std::string_view text) {
 Result<std::string> ReadBootId() {
   std::ifstream file("/proc/sys/kernel/random/boot_id");
   std::string id;
-  if (!(file >> id) || !IsUuid(id)) return Unavailable("read /proc/sys/kernel/random/boot_id: no boot id there");
+  if (!(file >> id) || !IsUuid(id))
+    return Unavailable("read /proc/sys/kernel/random/boot_id: no boot id there");
   return id;
 }
 

@@ -1,7 +1,8 @@
-// Ids of runs, attempts, agents and stores: UUIDv7 (RFC 9562, section 5.7), lower-case text with hyphens.
+// Ids of runs, attempts, agents and stores: UUIDv7 (RFC 9562, section 5.7), lower-case text with
+// hyphens.
 //
-// The leading 48 bits are UTC milliseconds, so ids sort by creation. An IdSource never returns the same or a smaller id twice in
-// one process even when the wall clock steps back.
+// The leading 48 bits are UTC milliseconds, so ids sort by creation. An IdSource never returns the
+// same or a smaller id twice in one process even when the wall clock steps back.
 //
 // Thread safety: IdSource is thread-safe; the functions are pure.
 #pragma once
@@ -39,7 +40,8 @@ class IdSource {
 // True for 36 characters of 8-4-4-4-12 lower-case hex digits, of any version.
 bool IsUuid(std::string_view text);
 
-// The kernel's boot id (/proc/sys/kernel/random/boot_id). Errors: kUnavailable where it cannot be read.
+// The kernel's boot id (/proc/sys/kernel/random/boot_id). Errors: kUnavailable where it cannot be
+// read.
 Result<std::string> ReadBootId();
 
 }  // namespace pipeyard

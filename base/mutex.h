@@ -1,5 +1,5 @@
-// Annotated mutex, lock and condition variable over the standard ones: std::mutex carries no capability attribute, so clang's
-// analysis warns wrongly about correct code that uses it directly.
+// Annotated mutex, lock and condition variable over the standard ones: std::mutex carries no
+// capability attribute, so clang's analysis warns wrongly about correct code that uses it directly.
 //
 // Thread safety: Thread-safe. Process-private; locks in shared memory belong to workloads/memory.
 #pragma once
@@ -42,7 +42,8 @@ class SCOPED_CAPABILITY MutexLock {
 
 class CondVar {
  public:
-  // The caller holds `mutex`; it is released while waiting. May wake spuriously: wait in a loop on the condition.
+  // The caller holds `mutex`; it is released while waiting. May wake spuriously: wait in a loop on
+  // the condition.
   void Wait(Mutex& mutex) REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
     condition_.wait(lock);
@@ -51,7 +52,8 @@ class CondVar {
   // Returns false when `timeout` ran out first.
   bool WaitFor(Mutex& mutex, Nanos timeout) REQUIRES(mutex) {
     std::unique_lock<std::mutex> lock(mutex.mutex_, std::adopt_lock);
-    const bool signaled = condition_.wait_for(lock, std::chrono::nanoseconds(timeout.count())) == std::cv_status::no_timeout;
+    const bool signaled = condition_.wait_for(lock, std::chrono::nanoseconds(timeout.count())) ==
+                          std::cv_status::no_timeout;
     lock.release();
     return signaled;
   }
@@ -62,8 +64,9 @@ class CondVar {
   std::condition_variable condition_;
 };
 
-// A capability that stands for "running on this executor's thread", so that clang checks confinement as it checks locks.
-// Members are GUARDED_BY(role), methods REQUIRES(role), posted lambdas begin with role.AssertHeld().
+// A capability that stands for "running on this executor's thread", so that clang checks
+// confinement as it checks locks. Members are GUARDED_BY(role), methods REQUIRES(role), posted
+// lambdas begin with role.AssertHeld().
 class CAPABILITY("role") ThreadRole {
  public:
   ThreadRole() = default;

@@ -1,4 +1,5 @@
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/stat.h>
 #include <sys/statvfs.h>
@@ -7,8 +8,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
-
-#include <fmt/format.h>
 
 #include "base/env.h"
 
@@ -110,7 +109,8 @@ class PosixEnvironment final : public Env {
       const Fd fd(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, kFileMode));
       if (fd.get() < 0) return ErrnoStatus(fmt::format("open {}", temporary), errno);
       PIPEYARD_RETURN_IF_ERROR(WriteAll(fd.get(), data, temporary));
-      if (::fdatasync(fd.get()) != 0) return ErrnoStatus(fmt::format("fdatasync {}", temporary), errno);
+      if (::fdatasync(fd.get()) != 0)
+        return ErrnoStatus(fmt::format("fdatasync {}", temporary), errno);
     }
     PIPEYARD_RETURN_IF_ERROR(Rename(temporary, path));
     return SyncDir(fs::path(path).parent_path().string());
@@ -183,7 +183,8 @@ class PosixEnvironment final : public Env {
 
   Result<uint64_t> FreeBytes(const std::string& path) override {
     struct statvfs info {};
-    if (::statvfs(path.c_str(), &info) != 0) return ErrnoStatus(fmt::format("statvfs {}", path), errno);
+    if (::statvfs(path.c_str(), &info) != 0)
+      return ErrnoStatus(fmt::format("statvfs {}", path), errno);
     return static_cast<uint64_t>(info.f_bavail) * info.f_frsize;
   }
 
@@ -192,7 +193,8 @@ class PosixEnvironment final : public Env {
     if (fd < 0) return ErrnoStatus(fmt::format("open {}", path), errno);
     auto lock = std::make_unique<PosixFileLock>(fd);
     if (::flock(fd, LOCK_EX | LOCK_NB) != 0) {
-      if (errno == EWOULDBLOCK) return FailedPrecondition(fmt::format("lock {}: another process holds it", path));
+      if (errno == EWOULDBLOCK)
+        return FailedPrecondition(fmt::format("lock {}: another process holds it", path));
       return ErrnoStatus(fmt::format("flock {}", path), errno);
     }
     return std::unique_ptr<FileLock>(std::move(lock));

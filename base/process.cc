@@ -1,6 +1,7 @@
 #include "base/process.h"
 
 #include <fcntl.h>
+#include <fmt/format.h>
 #include <poll.h>
 #include <signal.h>
 #include <spawn.h>
@@ -15,14 +16,14 @@
 #include <fstream>
 #include <sstream>
 
-#include <fmt/format.h>
-
 #include "base/clock.h"
 
 namespace pipeyard {
 namespace {
 
-Nanos FromTimeval(const timeval& value) { return Seconds(value.tv_sec) + Microseconds(value.tv_usec); }
+Nanos FromTimeval(const timeval& value) {
+  return Seconds(value.tv_sec) + Microseconds(value.tv_usec);
+}
 
 std::vector<char*> Pointers(const std::vector<std::string>& strings) {
   std::vector<char*> pointers;
@@ -63,7 +64,8 @@ class SpawnPlan {
 std::string ExitStatus::ToString() const {
   if (signal == 0) return fmt::format("exit status {}", exit_code);
   const char* name = ::sigabbrev_np(signal);
-  return name != nullptr ? fmt::format("killed by SIG{}", name) : fmt::format("killed by signal {}", signal);
+  return name != nullptr ? fmt::format("killed by SIG{}", name)
+                         : fmt::format("killed by signal {}", signal);
 }
 
 Result<std::unique_ptr<Process>> Process::Spawn(const SpawnOptions& options) {
@@ -92,7 +94,8 @@ Result<std::unique_ptr<Process>> Process::Spawn(const SpawnOptions& options) {
   pid_t pid = -1;
   const std::vector<char*> argv = Pointers(options.argv);
   const std::vector<char*> environment = Pointers(options.environment);
-  const int error = ::posix_spawn(&pid, options.argv[0].c_str(), plan.actions(), plan.attributes(), argv.data(), environment.data());
+  const int error = ::posix_spawn(&pid, options.argv[0].c_str(), plan.actions(), plan.attributes(),
+                                  argv.data(), environment.data());
   if (error != 0) return ErrnoStatus(fmt::format("spawn {}", options.argv[0]), error);
   const int pidfd = static_cast<int>(::syscall(SYS_pidfd_open, pid, 0));
   if (pidfd < 0) {
@@ -140,10 +143,12 @@ Result<std::optional<ExitStatus>> Process::Wait(Nanos timeout) {
 }
 
 Status Process::Kill(int signal) {
-  // The pidfd pins the leader: once it is reaped its number may belong to another process, so only an unreaped one is signaled.
+  // The pidfd pins the leader: once it is reaped its number may belong to another process, so only
+  // an unreaped one is signaled.
   if (exit_status_) return Status::Ok();
-  const int result = owns_group_ ? ::kill(-pid_, signal)
-                                 : static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd_, signal, nullptr, 0));
+  const int result =
+      owns_group_ ? ::kill(-pid_, signal)
+                  : static_cast<int>(::syscall(SYS_pidfd_send_signal, pidfd_, signal, nullptr, 0));
   if (result != 0 && errno != ESRCH) return ErrnoStatus("signal a child process", errno);
   return Status::Ok();
 }
@@ -154,7 +159,8 @@ Result<uint64_t> ProcessStartTicks(pid_t pid) {
   if (!std::getline(file, line)) return NotFound(fmt::format("no process {}", pid));
   // The name in field 2 may hold spaces and brackets; what follows its last bracket is regular.
   const size_t name_end = line.rfind(')');
-  if (name_end == std::string::npos) return Internal(fmt::format("/proc/{}/stat is malformed", pid));
+  if (name_end == std::string::npos)
+    return Internal(fmt::format("/proc/{}/stat is malformed", pid));
   std::istringstream fields(line.substr(name_end + 1));
   std::string field;
   for (int number = 3; number <= 22; ++number) {
@@ -166,7 +172,8 @@ Result<uint64_t> ProcessStartTicks(pid_t pid) {
 Status KillLeftoverGroup(pid_t pgid, uint64_t start_ticks) {
   const Result<uint64_t> ticks = ProcessStartTicks(pgid);
   if (!ticks.ok() || *ticks != start_ticks) return Status::Ok();
-  if (::kill(-pgid, SIGKILL) != 0 && errno != ESRCH) return ErrnoStatus(fmt::format("kill process group {}", pgid), errno);
+  if (::kill(-pgid, SIGKILL) != 0 && errno != ESRCH)
+    return ErrnoStatus(fmt::format("kill process group {}", pgid), errno);
   return Status::Ok();
 }
 

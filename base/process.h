@@ -1,7 +1,8 @@
 // Child processes by posix_spawn and pidfd. The daemons link gRPC and therefore never fork().
 //
-// Thread safety: a Process is used by one thread at a time, except Kill(), which may be called from any thread while the object
-// lives. Ownership: destroying a running Process kills its process group and reaps it.
+// Thread safety: a Process is used by one thread at a time, except Kill(), which may be called from
+// any thread while the object lives. Ownership: destroying a running Process kills its process
+// group and reaps it.
 #pragma once
 
 #include <sys/types.h>
@@ -17,12 +18,12 @@
 namespace pipeyard {
 
 struct SpawnOptions {
-  std::vector<std::string> argv;            // argv[0] is the path of the program; no search in PATH
-  std::vector<std::string> environment;     // "NAME=value"; the child sees these only
-  std::string stdout_path;                  // created or truncated, mode 0640; "" = /dev/null
-  std::string stderr_path;                  // likewise
-  std::string working_directory;            // "" = the parent's
-  bool new_process_group = true;            // so that Kill() reaches grandchildren
+  std::vector<std::string> argv;         // argv[0] is the path of the program; no search in PATH
+  std::vector<std::string> environment;  // "NAME=value"; the child sees these only
+  std::string stdout_path;               // created or truncated, mode 0640; "" = /dev/null
+  std::string stderr_path;               // likewise
+  std::string working_directory;         // "" = the parent's
+  bool new_process_group = true;         // so that Kill() reaches grandchildren
 };
 
 struct ExitStatus {
@@ -37,8 +38,8 @@ struct ExitStatus {
 
 class Process {
  public:
-  // All file descriptors but 0, 1, 2 are closed in the child; signals have their default actions there.
-  // Errors: as posix_spawn; the message names the program.
+  // All file descriptors but 0, 1, 2 are closed in the child; signals have their default actions
+  // there. Errors: as posix_spawn; the message names the program.
   static Result<std::unique_ptr<Process>> Spawn(const SpawnOptions& options);
 
   Process(const Process&) = delete;
@@ -49,13 +50,16 @@ class Process {
   // Becomes readable when the process has ended; for poll(2). Owned by this object.
   int pidfd() const { return pidfd_; }
 
-  // Waits for the end, at most `timeout`; nullopt where it still runs then. Once an ExitStatus was returned, it is returned again.
+  // Waits for the end, at most `timeout`; nullopt where it still runs then. Once an ExitStatus was
+  // returned, it is returned again.
   Result<std::optional<ExitStatus>> Wait(Nanos timeout);
-  // Sends `signal` to the process group (or the process, without new_process_group). OK where it has ended already.
+  // Sends `signal` to the process group (or the process, without new_process_group). OK where it
+  // has ended already.
   Status Kill(int signal);
 
  private:
-  Process(pid_t pid, int pidfd, bool owns_group) : pid_(pid), pidfd_(pidfd), owns_group_(owns_group) {}
+  Process(pid_t pid, int pidfd, bool owns_group)
+      : pid_(pid), pidfd_(pidfd), owns_group_(owns_group) {}
 
   const pid_t pid_;
   const int pidfd_;
@@ -63,12 +67,14 @@ class Process {
   std::optional<ExitStatus> exit_status_;
 };
 
-// Kills the process group `pgid` with SIGKILL if its leader is the very process that began at `start_ticks` (field 22 of
-// /proc/PID/stat), so that a reused pid is never hit. For what an earlier life of a daemon left behind. OK where there is none.
+// Kills the process group `pgid` with SIGKILL if its leader is the very process that began at
+// `start_ticks` (field 22 of /proc/PID/stat), so that a reused pid is never hit. For what an
+// earlier life of a daemon left behind. OK where there is none.
 Status KillLeftoverGroup(pid_t pgid, uint64_t start_ticks);
 // Field 22 of /proc/PID/stat. Errors: kNotFound where there is no such process.
 Result<uint64_t> ProcessStartTicks(pid_t pid);
-// Absolute path of the running program's folder (from /proc/self/exe), where its sibling programs lie.
+// Absolute path of the running program's folder (from /proc/self/exe), where its sibling programs
+// lie.
 Result<std::string> ProgramDir();
 
 }  // namespace pipeyard

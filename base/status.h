@@ -1,9 +1,10 @@
 // Status and Result<T>: how every fallible function of this project reports failure.
 //
-// Codes equal gRPC's numbers, so that the wire border maps them one to one. A message reads from the outer action to the
-// inner cause, lower case, without a final period, errno by name:
+// Codes equal gRPC's numbers, so that the wire border maps them one to one. A message reads from
+// the outer action to the inner cause, lower case, without a final period, errno by name:
 //   spool: append record 812: write 000007.log: ENOSPC (No space left on device)
-// Retryable or not is said by the code (kUnavailable, kAborted, kResourceExhausted), never by the text.
+// Retryable or not is said by the code (kUnavailable, kAborted, kResourceExhausted), never by the
+// text.
 //
 // Thread safety: values; const methods may be called concurrently.
 #pragma once
@@ -50,7 +51,8 @@ class [[nodiscard]] Status {
   StatusCode code() const { return code_; }
   const std::string& message() const { return message_; }
 
-  // The same code with "context: " before the message; OK stays OK. Call once per layer on the way up.
+  // The same code with "context: " before the message; OK stays OK. Call once per layer on the way
+  // up.
   Status WithContext(std::string_view context) const;
 
   // "OK", or the message followed by the code's name in brackets.
@@ -80,18 +82,20 @@ Status Aborted(std::string message);
 // "ENOSPC (No space left on device)"; the number where the C library knows no name.
 std::string ErrnoText(int error);
 
-// Maps errno to the nearest code (ENOENT kNotFound, EEXIST kAlreadyExists, ENOSPC kResourceExhausted, EACCES kPermissionDenied,
-// EAGAIN kUnavailable, other kInternal); the message is "what: ERRNO (text)".
+// Maps errno to the nearest code (ENOENT kNotFound, EEXIST kAlreadyExists, ENOSPC
+// kResourceExhausted, EACCES kPermissionDenied, EAGAIN kUnavailable, other kInternal); the message
+// is "what: ERRNO (text)".
 Status ErrnoStatus(std::string_view what, int error);
 
 // A value, or the Status that says why there is none. Never holds an OK status without a value.
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : value_(std::move(value)) {}  // NOLINT: implicit by intent
+  Result(T value) : value_(std::move(value)) {}         // NOLINT: implicit by intent
   Result(Status status) : status_(std::move(status)) {  // NOLINT: implicit by intent
     assert(!status_.ok());
-    if (status_.ok()) status_ = Status(StatusCode::kInternal, "an OK status was given where a value was due");
+    if (status_.ok())
+      status_ = Status(StatusCode::kInternal, "an OK status was given where a value was due");
   }
 
   bool ok() const { return value_.has_value(); }
@@ -118,14 +122,16 @@ class [[nodiscard]] Result {
 #define PIPEYARD_CONCAT(a, b) PIPEYARD_CONCAT_INNER(a, b)
 
 // Returns the Status of `expression` from the enclosing function unless it is OK.
-#define PIPEYARD_RETURN_IF_ERROR(expression)                        \
-  do {                                                              \
-    if (::pipeyard::Status pipeyard_status = (expression); !pipeyard_status.ok()) return pipeyard_status; \
+#define PIPEYARD_RETURN_IF_ERROR(expression)                                      \
+  do {                                                                            \
+    if (::pipeyard::Status pipeyard_status = (expression); !pipeyard_status.ok()) \
+      return pipeyard_status;                                                     \
   } while (false)
 
 // PIPEYARD_ASSIGN_OR_RETURN(auto file, env.Open(path)): declares `file`, or returns the Status.
-#define PIPEYARD_ASSIGN_OR_RETURN(declaration, expression) \
-  PIPEYARD_ASSIGN_OR_RETURN_INNER(PIPEYARD_CONCAT(pipeyard_result_, __LINE__), declaration, expression)
+#define PIPEYARD_ASSIGN_OR_RETURN(declaration, expression)                                  \
+  PIPEYARD_ASSIGN_OR_RETURN_INNER(PIPEYARD_CONCAT(pipeyard_result_, __LINE__), declaration, \
+                                  expression)
 #define PIPEYARD_ASSIGN_OR_RETURN_INNER(result, declaration, expression) \
   auto result = (expression);                                            \
   if (!result.ok()) return result.status();                              \

@@ -1,12 +1,12 @@
 #include "base/units.h"
 
+#include <fmt/format.h>
+
 #include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
 #include <optional>
-
-#include <fmt/format.h>
 
 namespace pipeyard {
 namespace {
@@ -67,9 +67,11 @@ std::optional<Decimal> SplitDecimal(std::string_view text) {
 }
 
 template <size_t N>
-Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& units, std::string_view meant) {
+Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& units,
+                              std::string_view meant) {
   const std::optional<Decimal> decimal = SplitDecimal(text);
-  if (!decimal) return InvalidArgument(fmt::format("'{}' is no number with a unit; {} was meant", text, meant));
+  if (!decimal)
+    return InvalidArgument(fmt::format("'{}' is no number with a unit; {} was meant", text, meant));
   if (decimal->unit.empty()) {
     if (decimal->digits == 0) return int64_t{0};
     return InvalidArgument(fmt::format("'{}' lacks its unit; {} was meant", text, meant));
@@ -78,13 +80,15 @@ Result<int64_t> ParseWithUnit(std::string_view text, const std::array<Unit, N>& 
     if (unit.name != decimal->unit) continue;
     __int128 value = static_cast<__int128>(decimal->digits) * unit.base;
     for (int i = 0; i < decimal->fraction_digits; ++i) {
-      if (value % 10 != 0) return InvalidArgument(fmt::format("'{}' is no whole number of base units", text));
+      if (value % 10 != 0)
+        return InvalidArgument(fmt::format("'{}' is no whole number of base units", text));
       value /= 10;
     }
     if (value > INT64_MAX) return InvalidArgument(fmt::format("'{}' is too large", text));
     return static_cast<int64_t>(value);
   }
-  return InvalidArgument(fmt::format("'{}' has the unknown unit '{}'; {} was meant", text, decimal->unit, meant));
+  return InvalidArgument(
+      fmt::format("'{}' has the unknown unit '{}'; {} was meant", text, decimal->unit, meant));
 }
 
 template <size_t N>
@@ -99,8 +103,9 @@ std::string FormatWithUnit(int64_t value, const std::array<Unit, N>& units) {
 }  // namespace
 
 Result<Nanos> ParseDuration(std::string_view text) {
-  PIPEYARD_ASSIGN_OR_RETURN(const int64_t ns,
-                            ParseWithUnit(text, kDurationUnits, "a duration with a unit, such as 10s or 200ms"));
+  PIPEYARD_ASSIGN_OR_RETURN(
+      const int64_t ns,
+      ParseWithUnit(text, kDurationUnits, "a duration with a unit, such as 10s or 200ms"));
   return Nanos(ns);
 }
 
@@ -117,7 +122,9 @@ Result<double> ParsePercent(std::string_view text) {
   return static_cast<double>(decimal->digits) / std::pow(10.0, decimal->fraction_digits + 2);
 }
 
-std::string FormatDuration(Nanos duration) { return FormatWithUnit(duration.count(), kDurationUnits); }
+std::string FormatDuration(Nanos duration) {
+  return FormatWithUnit(duration.count(), kDurationUnits);
+}
 
 std::string FormatBytes(int64_t bytes) { return FormatWithUnit(bytes, kByteUnits); }
 

@@ -1,7 +1,8 @@
-// Sweep: a sweep file after reading, checking and expanding; what the CLI validates and the controller makes a run of.
+// Sweep: a sweep file after reading, checking and expanding; what the CLI validates and the
+// controller makes a run of.
 //
-// Reading never throws and never stops at the first problem. Every key of the grammar (docs/SWEEPS.md) parses; one that this version
-// does not execute is a problem "not supported yet".
+// Reading never throws and never stops at the first problem. Every key of the grammar
+// (docs/SWEEPS.md) parses; one that this version does not execute is a problem "not supported yet".
 //
 // Thread safety: values and pure functions.
 #pragma once
@@ -18,7 +19,8 @@
 
 namespace pipeyard::spec {
 
-// One thing wrong with a sweep file. line and column count from 1; both are 0 for what has no place in the file (--set).
+// One thing wrong with a sweep file. line and column count from 1; both are 0 for what has no place
+// in the file (--set).
 struct Problem {
   uint32_t line = 0;
   uint32_t column = 0;
@@ -43,8 +45,8 @@ enum class OrderKind { kBlocked, kRandom, kListed };
 struct SweepVariant {
   settings::Variant variant;
   std::string variant_id;
-  std::string text;        // the settings that vary within the sweep
-  std::string arm;         // level of the compared factor as written; empty for a variant without it
+  std::string text;  // the settings that vary within the sweep
+  std::string arm;   // level of the compared factor as written; empty for a variant without it
   std::string comparison;  // `text` without the compared factor
   Nanos trial_timeout{0};
 };
@@ -56,7 +58,8 @@ struct Sweep {
   std::map<std::string, std::string> expect;
   std::string compare_factor;    // "engine.page_cache"; empty without compare
   std::string compare_baseline;  // a level as written
-  std::vector<SweepVariant> variants;  // in file order, merged where equal; never empty in a valid sweep
+  std::vector<SweepVariant>
+      variants;  // in file order, merged where equal; never empty in a valid sweep
   uint32_t repetitions_min = 6;
   uint32_t repetitions_max = 6;
   OrderKind order = OrderKind::kBlocked;
@@ -76,7 +79,8 @@ struct ReadResult {
   bool ok() const;
 };
 
-// Reads `yaml`; `sets` are `--set NAME=VALUE` texts, applied in order. Limits: 1 MiB of text, 64 levels deep, 10,000 variants.
+// Reads `yaml`; `sets` are `--set NAME=VALUE` texts, applied in order. Limits: 1 MiB of text, 64
+// levels deep, 10,000 variants.
 ReadResult ReadSweep(std::string_view yaml, const std::vector<std::string>& sets);
 
 }  // namespace pipeyard::spec

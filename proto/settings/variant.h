@@ -1,7 +1,8 @@
 // Variant: one combination of settings, its canonical text and its id.
 //
-// Identity: first 16 hex digits of SHA-256 over the canonical text, which is `name=value\n` lines sorted bytewise, UTF-8: workload,
-// workload_version, target, and every setting whose value differs from its default. Serialized protobuf is never hashed.
+// Identity: first 16 hex digits of SHA-256 over the canonical text, which is `name=value\n` lines
+// sorted bytewise, UTF-8: workload, workload_version, target, and every setting whose value differs
+// from its default. Serialized protobuf is never hashed.
 //
 // Thread safety: values and pure functions.
 #pragma once
@@ -26,7 +27,8 @@ struct Variant {
 
   friend bool operator==(const Variant&, const Variant&) = default;
 
-  // Precondition: the setting is in `values` and holds this kind. For readers of a validated variant.
+  // Precondition: the setting is in `values` and holds this kind. For readers of a validated
+  // variant.
   int64_t Integer(std::string_view name) const;
   double Number(std::string_view name) const;
   bool Flag(std::string_view name) const;
@@ -35,18 +37,21 @@ struct Variant {
 
 // Fills in defaults, drops settings that do not apply to the target (engine.* on kernel).
 // Errors: kInvalidArgument names the setting: unknown, wrong kind, out of range, not a choice.
-Result<Variant> MakeVariant(std::string workload, std::string target, const std::map<std::string, Value>& given);
+Result<Variant> MakeVariant(std::string workload, std::string target,
+                            const std::map<std::string, Value>& given);
 
 std::string CanonicalText(const Variant& variant);
 std::string VariantId(const Variant& variant);
 
-// "writers=2;engine.page_cache=prealloc" of the named settings, in that order, values as a person writes them (64KiB, 10s).
+// "writers=2;engine.page_cache=prealloc" of the named settings, in that order, values as a person
+// writes them (64KiB, 10s).
 std::string VariantText(const Variant& variant, const std::vector<std::string>& names);
 // One value as a person writes it in a sweep.
 std::string DisplayValue(std::string_view workload, std::string_view name, const Value& value);
 
 v1::VariantSettings ToProto(const Variant& variant);
-// Nothing from the wire is trusted. Errors: kInvalidArgument names the setting, also for a variant_id that does not match.
+// Nothing from the wire is trusted. Errors: kInvalidArgument names the setting, also for a
+// variant_id that does not match.
 Result<Variant> FromProto(const v1::VariantSettings& message);
 
 }  // namespace pipeyard::settings

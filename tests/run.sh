@@ -1,0 +1,42 @@
+#!/usr/bin/env bash
+# Installs what is missing, builds, and runs all tests: in the release build, under AddressSanitizer and UndefinedBehaviorSanitizer,
+# under ThreadSanitizer (what links no gRPC), and clang's thread-safety analysis.
+#
+#   ./tests/run.sh [release|asan|tsan|tsa ...]     only these parts
+#
+# The last line is the count. Exit status 0 where nothing failed. Works on a bare Debian 12 as root, or as a user with sudo.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+. deploy/packages.sh
+
+# One seed for every random test: PIPEYARD_SEED=N repeats a run.
+[[ ${PIPEYARD_SEED-} ]] && export RC_PARAMS="seed=$PIPEYARD_SEED"
+
+parts=("$@")
+((${#parts[@]})) || parts=(release asan tsan tsa)
+install_missing "${packages_to_build[@]}" "${packages_to_test[@]}"
+
+failed=0
+reports=()
+started=$SECONDS
+for part in "${parts[@]}"; do
+  [[ $part =~ ^(release|asan|tsan|tsa)$ ]] || { say "there is no part '$part'"; exit 2; }
+  tests=ON
+  [[ $part == tsa ]] && tests=OFF
+  say "$part: configuring and building (at $((SECONDS - started)) s)"
+  mkdir -p build
+  cmake --preset "$part" -DPIPEYARD_BUILD_TESTS=$tests >"build/$part.configure.log" 2>&1 || { tail -n 30 "build/$part.configure.log" >&2; exit 1; }
+  cmake --build "build/$part" >"build/$part.build.log" 2>&1 || { grep -A 20 -m 3 -E 'FAILED|error:' "build/$part.build.log" >&2; say "$part: the build failed (build/$part.build.log)"; exit 1; }
+  [[ $part == tsa ]] && { say "tsa: clang-16 found nothing"; continue; }
+  say "$part: testing (at $((SECONDS - started)) s)"
+  report=build/$part/junit.xml
+  rm -f "$report"
+  ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
+    ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-16 TSAN_OPTIONS=external_symbolizer_path=/usr/bin/llvm-symbolizer-16 \
+    ctest --test-dir "build/$part" --output-on-failure --parallel 2 --output-junit "$PWD/$report" >"build/$part.test.log" 2>&1 || failed=1
+  ((failed)) && grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test.*Passed)' "build/$part.test.log" >&2
+  reports+=("$report")
+done
+say "took $((SECONDS - started)) s"
+if ((${#reports[@]})); then python3 tests/summary.py "${reports[@]}" || failed=1; fi
+exit $failed

@@ -1,0 +1,39 @@
+// SignalWatcher: turns SIGINT and SIGTERM into a call on a thread of its own, so that what happens
+// then is ordinary code.
+//
+// Made first thing in main, before any other thread: the signals are blocked in the calling thread
+// and in all that it starts later. (Children that posix_spawn starts through base/process.h have
+// their default signals again.) Thread safety: Wait() from one thread. Ownership: the callback and
+// what it uses outlive this object.
+#pragma once
+
+#include <functional>
+#include <optional>
+
+#include "base/units.h"
+
+namespace pipeyard {
+
+class SignalWatcher {
+ public:
+  // Blocks SIGINT and SIGTERM and ignores SIGPIPE for the process.
+  SignalWatcher();
+  // Ends the thread where OnSignal() started one.
+  ~SignalWatcher();
+  SignalWatcher(const SignalWatcher&) = delete;
+  SignalWatcher& operator=(const SignalWatcher&) = delete;
+
+  // Waits for a signal and returns its number; nullopt where `timeout` ran out. Not together with
+  // OnSignal().
+  std::optional<int> Wait(Nanos timeout);
+
+  // Calls `callback` with the number of the first signal, on a thread of its own. At most once in
+  // the life of this object.
+  void OnSignal(std::function<void(int)> callback);
+
+ private:
+  struct Watch;
+  Watch* watch_ = nullptr;  // owned
+};
+
+}  // namespace pipeyard

@@ -181,7 +181,8 @@ Status FaultyEnv::CreateDirs(const std::string& path) {
   for (std::string folder = path; folder.size() > 1; folder = Parent(folder)) {
     const std::shared_ptr<Node> node = Find(folder);
     if (node == nullptr) missing.push_back(folder);
-    if (node != nullptr && !node->is_dir) return ErrnoStatus(fmt::format("mkdir {}", path), ENOTDIR);
+    if (node != nullptr && !node->is_dir)
+      return ErrnoStatus(fmt::format("mkdir {}", path), ENOTDIR);
   }
   for (const std::string& folder : missing) {
     auto node = std::make_shared<Node>();
@@ -197,7 +198,8 @@ Result<std::vector<std::string>> FaultyEnv::ListDir(const std::string& path) {
   if (folder == nullptr) return ErrnoStatus(fmt::format("list {}", path), ENOENT);
   std::vector<std::string> children;
   for (const auto& [name, node] : names_) {
-    if (IsBelow(name, path) && Parent(name) == path) children.push_back(name.substr(path.size() + 1));
+    if (IsBelow(name, path) && Parent(name) == path)
+      children.push_back(name.substr(path.size() + 1));
   }
   return children;
 }
@@ -210,9 +212,8 @@ Status FaultyEnv::RemoveFile(const std::string& path) {
 
 Status FaultyEnv::RemoveTree(const std::string& path) {
   PIPEYARD_RETURN_IF_ERROR(Step("remove", path));
-  std::erase_if(names_, [&](const auto& entry) {
-    return entry.first == path || IsBelow(entry.first, path);
-  });
+  std::erase_if(
+      names_, [&](const auto& entry) { return entry.first == path || IsBelow(entry.first, path); });
   return Status::Ok();
 }
 
@@ -227,7 +228,8 @@ Status FaultyEnv::Rename(const std::string& from, const std::string& to) {
 
 Status FaultyEnv::SyncDir(const std::string& path) {
   PIPEYARD_RETURN_IF_ERROR(Step("fsync", path));
-  if (Find(path) == nullptr && path.size() > 1) return ErrnoStatus(fmt::format("open {}", path), ENOENT);
+  if (Find(path) == nullptr && path.size() > 1)
+    return ErrnoStatus(fmt::format("open {}", path), ENOENT);
   std::erase_if(durable_names_, [&](const auto& entry) {
     return Parent(entry.first) == path && !names_.contains(entry.first);
   });
@@ -249,7 +251,8 @@ Result<std::unique_ptr<FileLock>> FaultyEnv::LockFile(const std::string& path) {
     node = std::make_shared<Node>();
     names_[path] = node;
   }
-  if (node->is_locked) return FailedPrecondition(fmt::format("lock {}: another process holds it", path));
+  if (node->is_locked)
+    return FailedPrecondition(fmt::format("lock {}: another process holds it", path));
   node->is_locked = true;
   return std::unique_ptr<FileLock>(std::make_unique<Lock>(node));
 }

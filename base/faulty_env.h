@@ -1,9 +1,10 @@
-// FaultyEnv: a file system in memory that fails, or loses power, at a chosen step, for tests of what daemons promise about their
-// disk.
+// FaultyEnv: a file system in memory that fails, or loses power, at a chosen step, for tests of
+// what daemons promise about their disk.
 //
-// Model: bytes survive power loss once the file was synced after they were appended; names (created, renamed, removed) survive once
-// their folder was synced. Bytes that a failed Sync left behind are gone for good, as on Linux, also when a later Sync succeeds.
-// Every operation but Exists is one step; WriteFileAtomic is the steps of its parts.
+// Model: bytes survive power loss once the file was synced after they were appended; names
+// (created, renamed, removed) survive once their folder was synced. Bytes that a failed Sync left
+// behind are gone for good, as on Linux, also when a later Sync succeeds. Every operation but
+// Exists is one step; WriteFileAtomic is the steps of its parts.
 //
 // Thread safety: thread-compatible; files and locks are used from the thread that uses the Env.
 // Ownership: outlives the files and locks it gave out.
@@ -37,7 +38,8 @@ class FaultyEnv final : public Env {
   void Inject(Fault fault, int step);
   // True once the injected fault was met. A test's loop over steps ends when it is not.
   bool was_hit() const { return was_hit_; }
-  // The machine starts again: locks are free, files that were open are dead. Also takes back an injected fault.
+  // The machine starts again: locks are free, files that were open are dead. Also takes back an
+  // injected fault.
   void Reboot(Survives what);
   void set_free_bytes(uint64_t bytes) { free_bytes_ = bytes; }
 
@@ -59,7 +61,8 @@ class FaultyEnv final : public Env {
  private:
   class File;
   class Lock;
-  // What a name points to. Shared between the names before and after a rename that is not durable yet, and open files.
+  // What a name points to. Shared between the names before and after a rename that is not durable
+  // yet, and open files.
   struct Node {
     bool is_dir = false;
     bool is_locked = false;

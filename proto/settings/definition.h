@@ -35,6 +35,8 @@ struct Definition {
   Value default_value;
   int64_t min = 0;  // kCount, kBytes, kDuration: inclusive
   int64_t max = INT64_MAX;
+  std::string_view zero_word =
+      {};  // kBytes, kDuration: the word that stands for 0 ("none"); empty where there is none
   std::span<const std::string_view> choices = {};
   // Choices that parse but are not executed yet.
   std::span<const std::string_view> unsupported_choices = {};
@@ -61,6 +63,9 @@ std::span<const Definition> Definitions();
 // The definition of `name` for `workload`; nullptr where the workload has no such setting.
 // knob.NAME is found for any known knob.
 const Definition* FindDefinition(std::string_view workload, std::string_view name);
+
+// Whether a variant of this target has the setting at all (engine.* only of target engine).
+bool AppliesTo(const Definition& definition, std::string_view target);
 
 // The nearest known name for a message ("did you mean"), by edit distance at most 3; empty where
 // none is near.

@@ -49,9 +49,14 @@ std::string VariantText(const Variant& variant, const std::vector<std::string>& 
 // One value as a person writes it in a sweep.
 std::string DisplayValue(std::string_view workload, std::string_view name, const Value& value);
 
+// Whether this version executes the variant. Errors: kUnimplemented: "pressure: 'stress-vm-50' is
+// not supported yet".
+Status CheckSupported(const Variant& variant);
+
 v1::VariantSettings ToProto(const Variant& variant);
-// Nothing from the wire is trusted. Errors: kInvalidArgument names the setting, also for a
-// variant_id that does not match.
+// Nothing from the wire is trusted. A setting unknown here is passed over if the id proves it to be
+// at its default, so that agents and controllers of neighbouring versions understand each other.
+// Errors: kInvalidArgument names the setting, also for a variant_id that does not match.
 Result<Variant> FromProto(const v1::VariantSettings& message);
 
 }  // namespace pipeyard::settings

@@ -1,0 +1,39 @@
+#include <array>
+
+#include "proto/settings/catalog.h"
+
+namespace pipeyard::settings::catalog {
+namespace {
+
+// Latency is that of write calls.
+constexpr std::array<MetricDefinition, 7> kTransfer{{
+    {.name = "throughput", .unit = "B/s", .better = "higher", .reducer = "rate"},
+    {.name = "latency_mean", .unit = "ns", .better = "lower", .reducer = "mean"},
+    {.name = "latency_p50",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p50",
+     .may_be_absent = true},
+    {.name = "latency_p90",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p90",
+     .may_be_absent = true},
+    {.name = "latency_p99",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p99",
+     .may_be_absent = true},
+    {.name = "latency_p999",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p999",
+     .may_be_absent = true},
+    {.name = "latency_max", .unit = "ns", .better = "lower", .reducer = "max"},
+}};
+
+}  // namespace
+
+std::span<const MetricDefinition> TransferMetrics() { return kTransfer; }
+
+}  // namespace pipeyard::settings::catalog

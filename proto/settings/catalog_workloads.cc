@@ -1,0 +1,27 @@
+#include <array>
+
+#include "proto/settings/catalog.h"
+
+namespace pipeyard::settings::catalog {
+namespace {
+
+constexpr std::array<std::string_view, 2> kBoth{"engine", "kernel"};
+constexpr std::array<std::string_view, 1> kEngine{"engine"};
+constexpr std::array<std::string_view, 1> kCommand{"command"};
+
+// The order in which messages and docs list them.
+constexpr std::array<WorkloadDefinition, 7> kWorkloads{{
+    {.name = "messaging", .targets = kBoth, .is_supported = false},
+    {.name = "transfer", .targets = kBoth},
+    {.name = "churn", .targets = kBoth, .is_supported = false},
+    {.name = "fault", .targets = kBoth, .is_supported = false},
+    {.name = "bulk", .targets = kEngine, .is_supported = false},
+    {.name = "bandwidth", .targets = kBoth, .is_supported = false},
+    {.name = "command", .targets = kCommand, .is_supported = false},
+}};
+
+}  // namespace
+
+std::span<const WorkloadDefinition> WorkloadRows() { return kWorkloads; }
+
+}  // namespace pipeyard::settings::catalog

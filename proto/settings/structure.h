@@ -1,0 +1,29 @@
+// Settings that are maps: their canonical JSON (compact, keys sorted bytewise), and
+// engine.topology, the one there is.
+//
+// Thread safety: pure functions.
+#pragma once
+
+#include <string_view>
+
+#include "base/status.h"
+#include "proto/settings/value.h"
+
+namespace pipeyard::settings {
+
+// Compact JSON with keys sorted bytewise. Limits: 64 KiB, 16 levels.
+// Errors: kInvalidArgument: no JSON, a key twice, over a limit.
+Result<JsonText> CanonicalJson(std::string_view text);
+
+// A topology as a sweep has it: the word `host`, or JSON whose leaves are texts as written:
+//   {"nodes":[{"cpus":"2","memory":"256MiB"},...],"distances":[["10","21"],["21","10"]],"remote_access":"120ns"}
+// The result is in base units with what was left out filled in: distances 10 to itself and 20 to
+// others, remote_access 0. Limits: 1 to 64 nodes; distances 10 to 254, 10 exactly from a node to
+// itself; at least one node with CPUs and one with memory. Errors: kInvalidArgument, naming the
+// part ("nodes[1].memory: ...").
+Result<JsonText> ParseTopology(std::string_view text);
+
+// Whether `json` is what ParseTopology could have returned.
+Status CheckTopology(std::string_view json);
+
+}  // namespace pipeyard::settings

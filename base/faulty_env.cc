@@ -149,6 +149,8 @@ Status FaultyEnv::WriteFileAtomic(const std::string& path, std::string_view data
     PIPEYARD_ASSIGN_OR_RETURN(const std::unique_ptr<WritableFile> file, OpenAppend(temporary));
     const std::shared_ptr<Node> node = Find(temporary);
     node->current.clear();
+    node->doomed_begin = 0;
+    node->doomed_end = 0;
     PIPEYARD_RETURN_IF_ERROR(file->Append(data));
     PIPEYARD_RETURN_IF_ERROR(file->Sync());
   }

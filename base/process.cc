@@ -74,7 +74,11 @@ Result<std::unique_ptr<Process>> Process::Spawn(const SpawnOptions& options) {
   ::posix_spawn_file_actions_addopen(plan.actions(), STDIN_FILENO, "/dev/null", O_RDONLY, 0);
   plan.Redirect(STDOUT_FILENO, options.stdout_path);
   plan.Redirect(STDERR_FILENO, options.stderr_path);
-  ::posix_spawn_file_actions_addclosefrom_np(plan.actions(), STDERR_FILENO + 1);
+  int first_closed = STDERR_FILENO + 1;
+  if (options.inherited_fd >= 0) {
+    ::posix_spawn_file_actions_adddup2(plan.actions(), options.inherited_fd, first_closed++);
+  }
+  ::posix_spawn_file_actions_addclosefrom_np(plan.actions(), first_closed);
   if (!options.working_directory.empty()) {
     ::posix_spawn_file_actions_addchdir_np(plan.actions(), options.working_directory.c_str());
   }
@@ -109,15 +113,16 @@ Result<std::unique_ptr<Process>> Process::Spawn(const SpawnOptions& options) {
 }
 
 Process::~Process() {
-  if (!exit_status_) {
-    (void)Kill(SIGKILL);
-    (void)Wait(Seconds(10));
-  }
+  (void)Kill(SIGKILL);
+  (void)Wait(Seconds(10));
   ::close(pidfd_);
 }
 
 Result<std::optional<ExitStatus>> Process::Wait(Nanos timeout) {
-  if (exit_status_) return exit_status_;
+  {
+    MutexLock lock(mutex_);
+    if (exit_status_) return exit_status_;
+  }
   const MonotonicTime deadline = SystemClock().Now() + timeout;
   pollfd poll_fd{pidfd_, POLLIN, 0};
   for (;;) {
@@ -128,6 +133,10 @@ Result<std::optional<ExitStatus>> Process::Wait(Nanos timeout) {
     if (ready == 0) return std::optional<ExitStatus>();
     if (errno != EINTR) return ErrnoStatus("wait for a child process", errno);
   }
+  MutexLock lock(mutex_);
+  // What the leader left in its group must not outlive it. Before it is reaped, for its number may
+  // be another's afterwards.
+  if (owns_group_) ::kill(-pid_, SIGKILL);
   int status = 0;
   rusage usage{};
   if (::wait4(pid_, &status, 0, &usage) != pid_) return ErrnoStatus("wait4", errno);
@@ -136,8 +145,6 @@ Result<std::optional<ExitStatus>> Process::Wait(Nanos timeout) {
   if (WIFEXITED(status)) exit.exit_code = WEXITSTATUS(status);
   exit.user_time = FromTimeval(usage.ru_utime);
   exit.system_time = FromTimeval(usage.ru_stime);
-  // What the leader left in its group must not outlive it.
-  if (owns_group_) ::kill(-pid_, SIGKILL);
   exit_status_ = exit;
   return exit_status_;
 }
@@ -145,6 +152,7 @@ Result<std::optional<ExitStatus>> Process::Wait(Nanos timeout) {
 Status Process::Kill(int signal) {
   // The pidfd pins the leader: once it is reaped its number may belong to another process, so only
   // an unreaped one is signaled.
+  MutexLock lock(mutex_);
   if (exit_status_) return Status::Ok();
   const int result =
       owns_group_ ? ::kill(-pid_, signal)

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/status.h"
 #include "base/units.h"
 
@@ -24,6 +25,9 @@ struct SpawnOptions {
   std::string stderr_path;               // likewise
   std::string working_directory;         // "" = the parent's
   bool new_process_group = true;         // so that Kill() reaches grandchildren
+  // A descriptor of the parent that the child gets as 3, such as one that holds a flock which must
+  // not be free while the child lives; -1: none.
+  int inherited_fd = -1;
 };
 
 struct ExitStatus {
@@ -38,8 +42,8 @@ struct ExitStatus {
 
 class Process {
  public:
-  // All file descriptors but 0, 1, 2 are closed in the child; signals have their default actions
-  // there. Errors: as posix_spawn; the message names the program.
+  // All file descriptors but 0, 1, 2 (and 3, see inherited_fd) are closed in the child; signals
+  // have their default actions there. Errors: as posix_spawn; the message names the program.
   static Result<std::unique_ptr<Process>> Spawn(const SpawnOptions& options);
 
   Process(const Process&) = delete;
@@ -64,7 +68,10 @@ class Process {
   const pid_t pid_;
   const int pidfd_;
   const bool owns_group_;
-  std::optional<ExitStatus> exit_status_;
+
+  // Guarded by mutex_: a number that was reaped is never signaled.
+  Mutex mutex_;
+  std::optional<ExitStatus> exit_status_ GUARDED_BY(mutex_);
 };
 
 // Kills the process group `pgid` with SIGKILL if its leader is the very process that began at

@@ -20,26 +20,26 @@
 namespace pipeyard::options {
 
 struct Option {
-  std::string name;        // "state" for --state
-  char short_name = 0;     // 'o' for -o
-  std::string value_name;  // "DIR"; empty: a flag without a value
-  std::string help;
-  std::string default_value;  // as if given; flags have none
-  bool repeats = false;       // may be given several times; GetAll() has the values in order
+  std::string name = {};        // "state" for --state
+  char short_name = 0;          // 'o' for -o
+  std::string value_name = {};  // "DIR"; empty: a flag without a value
+  std::string help = {};
+  std::string default_value = {};  // as if given; flags have none
+  bool repeats = false;            // may be given several times; GetAll() has the values in order
   std::vector<std::string> choices = {};  // empty: any text
 };
 
 struct Positional {
-  std::string name;  // "FILE"
-  std::string help;
+  std::string name = {};  // "FILE"
+  std::string help = {};
   bool is_required = true;
   bool repeats = false;
 };
 
 // "sweep submit": a noun and a verb, or one word.
 struct Command {
-  std::string path;
-  std::string help;
+  std::string path = {};
+  std::string help = {};
   std::vector<Positional> positionals = {};
   std::vector<Option> options = {};
   // Everything after `--` is left alone and found in Parsed::rest.
@@ -47,13 +47,13 @@ struct Command {
 };
 
 struct Program {
-  std::string name;    // "pipeyard-agent"
-  std::string help;    // what it is, one sentence
-  std::string footer;  // shown below --help; may be empty
+  std::string name = {};    // "pipeyard-agent"
+  std::string help = {};    // what it is, one sentence
+  std::string footer = {};  // shown below --help; may be empty
   // Known before the command and after it; also read from the environment and the file.
-  std::vector<Option> options;
+  std::vector<Option> options = {};
   // Empty: the program has no commands, and `positionals` are its own.
-  std::vector<Command> commands;
+  std::vector<Command> commands = {};
   std::vector<Positional> positionals = {};
 };
 

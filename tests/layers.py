@@ -35,7 +35,7 @@ ALLOWED = {
                        'controller/scheduler', 'controller/ingest'],
     'controller/daemon': ['base', 'proto/settings', 'proto/options', 'proto/session', 'proto/grpc', 'storage', 'controller/spec',
                           'controller/analysis', 'controller/scheduler', 'controller/ingest', 'controller/api'],
-    'controller/cli': ['base', 'proto/settings', 'proto/options', 'proto/grpc', 'controller/spec', 'controller/analysis',
+    'controller/cli': ['base', 'proto/settings', 'proto/options', 'proto/session', 'proto/grpc', 'controller/spec', 'controller/analysis',
                        'controller/report', 'agent/host', 'workloads/commands', 'workloads/memory', 'workloads/numa'],
 }
 # Library header -> path prefixes that may include it.

@@ -1,0 +1,101 @@
+"""A run from the sweep file to the table, through real programs."""
+import json
+import os
+import signal
+import subprocess
+import unittest
+
+from fleet import BIN, FleetTest, sweep
+
+
+class Run(FleetTest):
+    def test_submit_watch_prints_one_object_and_the_run_is_stored(self):
+        self.fleet('host1')
+        status, out, err = self.cli('sweep', 'submit', self.write('s.yaml', sweep()), '--watch', '-o', 'json')
+        self.assertEqual(status, 0, err)
+        run = json.loads(out)['run']
+        self.assertIn(run, err)
+        self.assertEqual(self.show(run)['state'], 'finished')
+        self.assert_each_sample_stored_once(run, 12)
+
+    def test_engine_run_shows_counters_that_prove_the_switch(self):
+        self.fleet('host1')
+        text = sweep(target='engine').replace('factors: { writers: [1, 2] }', 'factors: { engine.page_cache: [two-page, prealloc] }')
+        text = text.replace('compare: { factor: writers, baseline: 1 }', 'compare: { factor: engine.page_cache, baseline: two-page }')
+        run = self.submit(text)
+        self.finished(run)
+        rows = self.json('diff', run)['rows']
+        row = next(r for r in rows if r['metric'] == 'throughput')
+        self.assertEqual((row['a']['n'], row['b']['n']), (6, 6))
+        counters = {c['name']: c for c in row['counters']}
+        preallocated = [c for name, c in counters.items() if 'outside' in name]
+        self.assertTrue(preallocated, counters)
+        for counter in preallocated:
+            self.assertEqual(counter['a'], 0, counter)
+            self.assertGreater(counter['b'], 0, counter)
+
+    def test_reference_target_stands_beside_the_arms(self):
+        self.fleet('host1')
+        text = '''sweep: reference
+workload: transfer
+parameters: { message_bytes: 64KiB, pipe_bytes: 1MiB, duration: 50ms, warmup: 0 }
+factors: { target: [engine, kernel], engine.page_cache: [two-page, prealloc] }
+compare: { factor: engine.page_cache, baseline: two-page }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 3)
+        self.assert_each_sample_stored_once(run, 18)
+        diff = self.json('diff', run)
+        self.assertTrue(diff['references'])
+
+    def test_two_agents_run_the_same_cells_and_never_at_once(self):
+        self.fleet('host1', 'host2')
+        run = self.submit(sweep())
+        shown = self.finished(run)
+        self.assertEqual({c['host'] for c in shown['cells']}, {'host1', 'host2'})
+        self.assert_each_sample_stored_once(run, 24)
+
+    def test_cancel_keeps_what_was_measured_and_leaves_no_worker(self):
+        _, agent = self.fleet('host1')
+        run = self.submit(sweep(duration='2s'))
+        self.until(lambda: self.done(run) >= 1, 'a trial is done')
+        self.a_worker_runs(agent)
+        self.assertEqual(self.cli('run', 'cancel', run)[0], 0)
+        self.finished(run, 'canceled')
+        self.until(lambda: not self.workers(agent), 'the worker is gone')
+        self.assertGreaterEqual(self.done(run), 1)
+        status, _, _ = self.cli('run', 'watch', run)
+        self.assertEqual(status, 6)
+
+    def test_interrupt_of_watch_leaves_the_run_and_says_how_to_go_on(self):
+        self.fleet('host1')
+        watch = subprocess.Popen([os.path.join(BIN, 'pipeyard'), '--controller', self.address, 'sweep', 'submit', self.write('s.yaml', sweep(duration='500ms')),
+                                  '--watch'], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        run = self.until(lambda: [r['run'] for r in self.json('run', 'list')['runs'] if r['state'] == 'running'], 'the run runs')[0]
+        self.until(lambda: self.done(run) >= 1, 'a trial is done')
+        watch.send_signal(signal.SIGINT)
+        _, err = watch.communicate(timeout=60)
+        self.assertEqual(watch.returncode, 130, err)
+        self.assertIn('run watch', err)
+        self.finished(run)
+
+    def test_daemons_end_with_zero_on_sigterm(self):
+        controller, agent = self.fleet('host1')
+        for process in (agent, controller):
+            process.terminate()
+            self.assertEqual(process.wait(60), 0)
+
+    def test_runs_survive_a_restart_of_the_controller(self):
+        controller, _ = self.fleet('host1')
+        run = self.submit(sweep())
+        self.finished(run)
+        before = self.show(run)
+        controller.terminate()
+        controller.wait(60)
+        self.controller()
+        self.assertEqual(self.show(run), before)
+
+
+if __name__ == '__main__':
+    unittest.main()

@@ -1,0 +1,75 @@
+#include "workloads/memory/region.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <new>
+#include <string>
+
+namespace pipeyard::memory {
+namespace {
+
+// Linux 5.14 (uapi/asm-generic/mman-common.h); not in the headers of every build machine.
+constexpr int kMadvPopulateWrite = 23;
+
+uint64_t HostPageBytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+}  // namespace
+
+uint64_t RegionLayout::Add(uint64_t size_bytes, uint64_t alignment) {
+  const uint64_t offset = AlignUp(next_offset_, alignment);
+  next_offset_ = offset + size_bytes;
+  return offset;
+}
+
+Result<std::unique_ptr<Region>> Region::Create(const RegionLayout& layout) {
+  const uint64_t size_bytes = AlignUp(layout.size_bytes(), HostPageBytes());
+  const uint64_t mapping_bytes = size_bytes + RegionLayout::kMaxAlignment;
+  void* mapping =
+      ::mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+  if (mapping == MAP_FAILED) {
+    if (errno == ENOMEM) {
+      return ResourceExhausted("engine region: map " + std::to_string(mapping_bytes) +
+                               " bytes: " + ErrnoText(errno));
+    }
+    return ErrnoStatus("engine region: map " + std::to_string(mapping_bytes) + " bytes", errno);
+  }
+  auto* first = static_cast<std::byte*>(mapping);
+  auto* base = reinterpret_cast<std::byte*>(
+      AlignUp(reinterpret_cast<uintptr_t>(first), RegionLayout::kMaxAlignment));
+  new (base)
+      RegionHeader{RegionHeader::kMagic, RegionHeader::kVersion, sizeof(RegionHeader), size_bytes};
+  return std::unique_ptr<Region>(new Region(first, mapping_bytes, base, size_bytes));
+}
+
+Region::~Region() { ::munmap(mapping_, mapping_bytes_); }
+
+Status Region::Populate(uint64_t offset, uint64_t size_bytes) {
+  const uint64_t page_bytes = HostPageBytes();
+  const uint64_t begin = offset / page_bytes * page_bytes;
+  const uint64_t end = AlignUp(offset + size_bytes, page_bytes);
+  if (::madvise(base_ + begin, end - begin, kMadvPopulateWrite) == 0) return Status::Ok();
+  if (errno != EINVAL) return ErrnoStatus("engine region: populate", errno);
+  // Kernels before 5.14: touch every page. Nothing else uses the region yet.
+  for (uint64_t at = begin; at < end; at += page_bytes) {
+    volatile std::byte* byte = base_ + at;
+    *byte = *byte;
+  }
+  return Status::Ok();
+}
+
+Status Region::CheckHeader() const {
+  const auto* header = At<RegionHeader>(0);
+  if (header->magic != RegionHeader::kMagic) return DataLoss("engine region: wrong magic");
+  if (header->version != RegionHeader::kVersion) {
+    return DataLoss("engine region: version " + std::to_string(header->version) +
+                    ", this program has " + std::to_string(RegionHeader::kVersion));
+  }
+  if (header->header_bytes != sizeof(RegionHeader) || header->size_bytes != size_bytes_) {
+    return DataLoss("engine region: the header's sizes do not match the mapping");
+  }
+  return Status::Ok();
+}
+
+}  // namespace pipeyard::memory

@@ -1,0 +1,51 @@
+#include "workloads/numa/numa_kernel.h"
+
+#include <errno.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace pipeyard::numa {
+namespace {
+
+// Source: linux/mempolicy.h, asm-generic/mman-common.h (Linux 5.14).
+constexpr int kStaticNodes = 1 << 15;
+constexpr int kMadvPopulateRead = 22;
+
+class SystemKernel final : public NumaKernel {
+ public:
+  int Bind(void* address, uint64_t size_bytes, PolicyMode mode, NodeMask nodes) override {
+    const unsigned long bits = nodes.bits();
+    // The kernel reads one bit less than it is told.
+    constexpr unsigned long kMaxNode = kMaxNodes + 1;
+    const long result = ::syscall(SYS_mbind, address, size_bytes,
+                                  static_cast<int>(mode) | kStaticNodes, &bits, kMaxNode, 0);
+    return result == 0 ? 0 : errno;
+  }
+
+  int PopulateRead(void* address, uint64_t size_bytes) override {
+    if (::madvise(address, size_bytes, kMadvPopulateRead) == 0) return 0;
+    if (errno != EINVAL) return errno;
+    // Kernels before 5.14: read a byte of each page.
+    const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+    for (uint64_t at = 0; at < size_bytes; at += page_bytes) {
+      static_cast<void>(*(static_cast<volatile std::byte*>(address) + at));
+    }
+    return 0;
+  }
+
+  int QueryNodes(std::span<void* const> pages, std::span<int> nodes) override {
+    const long result =
+        ::syscall(SYS_move_pages, 0, pages.size(), pages.data(), nullptr, nodes.data(), 0);
+    return result == 0 ? 0 : errno;
+  }
+};
+
+}  // namespace
+
+NumaKernel& SystemNumaKernel() {
+  static SystemKernel kernel;
+  return kernel;
+}
+
+}  // namespace pipeyard::numa

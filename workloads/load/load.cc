@@ -1,0 +1,33 @@
+#include "workloads/load/load.h"
+
+#include <signal.h>
+
+#include <string>
+
+#include "workloads/load/judgement.h"
+#include "workloads/load/transfer.h"
+
+namespace pipeyard::load {
+namespace {
+
+Judgement Dispatch(const settings::Variant& variant, v1::WorkerResult& result) {
+  const Status supported = settings::CheckSupported(variant);
+  if (!supported.ok()) return Failed("not_supported", supported.message());
+  if (variant.workload == "transfer") return RunTransfer(variant, result);
+  return Failed("not_supported", "workload " + variant.workload + " is not supported yet");
+}
+
+}  // namespace
+
+v1::WorkerResult RunWorkload(const settings::Variant& variant) {
+  // A write without readers is to return EPIPE.
+  ::signal(SIGPIPE, SIG_IGN);
+  v1::WorkerResult result;
+  const Judgement judgement = Dispatch(variant, result);
+  result.set_outcome(judgement.outcome);
+  result.set_reason_code(judgement.reason_code);
+  result.set_reason_text(judgement.reason_text);
+  return result;
+}
+
+}  // namespace pipeyard::load

@@ -1,0 +1,18 @@
+// RunWorkload: one attempt at one variant, in this process.
+//
+// It knows no files and no agent: workloads/worker brings the request and takes the result away.
+//
+// Thread safety: one call at a time in a process; SIGPIPE is ignored from then on.
+#pragma once
+
+#include "pipeyard/v1/worker.pb.h"
+#include "proto/settings/variant.h"
+
+namespace pipeyard::load {
+
+// Always a complete result but for attempt_id and elapsed_ns, which the caller knows. Never hangs
+// longer than the variant's warm-up and duration and some 30 s. A setting that this version does
+// not execute is failed/not_supported, never ignored.
+v1::WorkerResult RunWorkload(const settings::Variant& variant);
+
+}  // namespace pipeyard::load

@@ -1,0 +1,45 @@
+// MessageBuffer: the memory that one worker writes from or reads into, mapped by itself so that its
+// pages can be asked for.
+//
+// Thread safety: thread-compatible. Ownership: unmaps at destruction.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "base/status.h"
+
+namespace pipeyard::load {
+
+class MessageBuffer {
+ public:
+  MessageBuffer() = default;
+  MessageBuffer(MessageBuffer&& other) noexcept;
+  MessageBuffer& operator=(MessageBuffer&& other) noexcept;
+  ~MessageBuffer();
+
+  // Anonymous private pages that nobody has touched yet. size > 0. Errors: kResourceExhausted.
+  static Result<MessageBuffer> Map(size_t size);
+
+  // Writes every byte. The thread that will use the buffer does this, so that its pages come from
+  // where its policy says.
+  void Touch(std::byte value);
+
+  std::byte* data() const { return data_; }
+  size_t size() const { return size_; }
+  std::vector<void*> PageAddresses() const;
+
+ private:
+  MessageBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
+
+  std::byte* data_ = nullptr;
+  size_t size_ = 0;
+};
+
+// Pages per node of the touched pages among `buffers`, asked by move_pages(2) with no target.
+// Errors: kUnavailable where the kernel does not tell (no NUMA support, a filter on system calls).
+Result<std::map<int32_t, int64_t>> PagesPerNode(const std::vector<MessageBuffer>& buffers);
+
+}  // namespace pipeyard::load

@@ -1,0 +1,120 @@
+// Whole attempts of tiny duration. Nothing here depends on how fast the machine is.
+#include "workloads/load/transfer.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+#include "proto/settings/definition.h"
+#include "workloads/load/load.h"
+
+namespace pipeyard::load {
+namespace {
+
+using settings::Value;
+
+constexpr int64_t kMillisecond = 1'000'000;
+
+settings::Variant VariantOf(const std::string& target, std::map<std::string, Value> values) {
+  values.try_emplace("duration", 60 * kMillisecond);
+  values.try_emplace("warmup", 10 * kMillisecond);
+  Result<settings::Variant> variant = settings::MakeVariant("transfer", target, values);
+  EXPECT_TRUE(variant.ok()) << variant.status().ToString();
+  return std::move(*variant);
+}
+
+int64_t CounterOf(const v1::WorkerResult& result, const std::string& name) {
+  for (const v1::Counter& counter : result.counters()) {
+    if (counter.name() == name) return counter.value();
+  }
+  ADD_FAILURE() << "no counter " << name;
+  return -1;
+}
+
+// What holds of every attempt that ended ok, whatever its variant and target.
+void ExpectComplete(const v1::WorkerResult& result, const settings::Variant& variant) {
+  ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_code() << result.reason_text();
+  ASSERT_EQ(static_cast<size_t>(result.metrics_size()), settings::Metrics("transfer").size());
+  const auto declared = settings::Metrics("transfer");
+  for (int i = 0; i < result.metrics_size(); ++i) {
+    const v1::Metric& metric = result.metrics(i);
+    EXPECT_EQ(metric.name(), declared[static_cast<size_t>(i)].name);
+    if (metric.has_value()) {
+      EXPECT_GT(metric.value(), 0) << metric.name();
+    } else {
+      EXPECT_TRUE(declared[static_cast<size_t>(i)].may_be_absent) << metric.name();
+      EXPECT_EQ(metric.absent_reason(), "too-few-operations") << metric.name();
+    }
+  }
+  ASSERT_EQ(result.histograms_size(), 1);
+  const Result<Histogram> histogram = Histogram::FromProto(result.histograms(0));
+  ASSERT_TRUE(histogram.ok());
+  EXPECT_GT(histogram->count(), 0u);
+  EXPECT_EQ(static_cast<int64_t>(histogram->count()), CounterOf(result, "messages_written"));
+  EXPECT_GT(CounterOf(result, "reads"), 0);
+  EXPECT_GE(CounterOf(result, "voluntary_context_switches"), 0);
+  ASSERT_EQ(result.self_checks_size(), 1);
+  EXPECT_EQ(result.self_checks(0).name(), "closed-loop-latency");
+  EXPECT_GT(result.self_checks(0).expected(), 0);
+
+  const int64_t page = 4096;
+  const int64_t buffers = variant.Integer("writers") + variant.Integer("readers");
+  const auto placement =
+      std::find_if(result.placements().begin(), result.placements().end(),
+                   [](const v1::Placement& p) { return p.memory() == "message-buffers"; });
+  ASSERT_NE(placement, result.placements().end());
+  EXPECT_EQ(placement->evidence(), "move_pages");
+  int64_t pages = 0;
+  for (const auto& [node, count] : placement->pages_per_node()) pages += count;
+  EXPECT_EQ(pages, buffers * ((variant.Integer("message_bytes") + page - 1) / page));
+}
+
+class TransferOf : public testing::TestWithParam<std::string> {};
+
+TEST_P(TransferOf, MovesEveryByteInEveryShape) {
+  const std::vector<std::map<std::string, Value>> shapes = {
+      {},
+      {{"writers", int64_t{2}}},
+      {{"writers", int64_t{5}}, {"readers", int64_t{10}}},
+      {{"message_bytes", int64_t{1}}, {"pipe_bytes", int64_t{4096}}},
+      {{"message_bytes", int64_t{100}}, {"readers", int64_t{2}}},
+      {{"message_bytes", int64_t{4097}}, {"pipe_bytes", int64_t{8192}}, {"writers", int64_t{3}}},
+      {{"message_bytes", int64_t{1 << 20}}, {"pipe_bytes", int64_t{65536}}},
+      {{"warmup", int64_t{0}}},
+  };
+  for (const auto& shape : shapes) {
+    const settings::Variant variant = VariantOf(GetParam(), shape);
+    SCOPED_TRACE(settings::CanonicalText(variant));
+    ExpectComplete(RunWorkload(variant), variant);
+  }
+}
+
+TEST_P(TransferOf, ResolvesAPipeSizeThatTheTargetRoundsUp) {
+  const settings::Variant variant = VariantOf(GetParam(), {{"pipe_bytes", int64_t{5000}}});
+  const v1::WorkerResult result = RunWorkload(variant);
+
+  ExpectComplete(result, variant);
+  ASSERT_EQ(result.resolved_size(), 1);
+  EXPECT_EQ(result.resolved(0).name(), "pipe_bytes");
+  EXPECT_EQ(result.resolved(0).resolved(), "8KiB");
+}
+
+INSTANTIATE_TEST_SUITE_P(Target, TransferOf, testing::Values("kernel"),
+                         [](const auto& target) { return target.param; });
+
+TEST(Transfer, RefusesWhatThisVersionDoesNotExecute) {
+  const v1::WorkerResult result =
+      RunWorkload(VariantOf("kernel", {{"workers", std::string("processes")}}));
+
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_FAILED);
+  EXPECT_EQ(result.reason_code(), "not_supported");
+  EXPECT_THAT(result.reason_text(), testing::HasSubstr("workers"));
+  EXPECT_EQ(result.metrics_size(), 0);
+}
+
+}  // namespace
+}  // namespace pipeyard::load

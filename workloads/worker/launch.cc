@@ -1,0 +1,117 @@
+#include "workloads/worker/launch.h"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <charconv>
+#include <optional>
+#include <utility>
+
+#include "workloads/numa/node_mask.h"
+
+namespace pipeyard::worker {
+namespace {
+
+// The highest CPU number that Linux can be built for (CONFIG_NR_CPUS of x86-64).
+constexpr int kMaxCpu = 8191;
+constexpr char kSelf[] = "/proc/self/exe";
+
+std::optional<int> ParseInteger(const std::string& text) {
+  int value = 0;
+  const char* end = text.data() + text.size();
+  const auto [stopped, error] = std::from_chars(text.data(), end, value);
+  if (error != std::errc() || stopped != end) return std::nullopt;
+  return value;
+}
+
+// A process whose parent died before it asked for the signal would never get it.
+Status DieWithParent(int parent_pid) {
+  const pid_t parent = parent_pid != 0 ? parent_pid : ::getppid();
+  if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return ErrnoStatus("prctl PR_SET_PDEATHSIG", errno);
+  if (::getppid() != parent || parent == 1) {
+    return Aborted(fmt::format("parent process {} has ended", parent));
+  }
+  return Status::Ok();
+}
+
+Status SetAffinity(const std::vector<int>& cpus) {
+  cpu_set_t* const set = CPU_ALLOC(kMaxCpu + 1);
+  if (set == nullptr) return ResourceExhausted("no memory for a CPU set");
+  const size_t size = CPU_ALLOC_SIZE(kMaxCpu + 1);
+  CPU_ZERO_S(size, set);
+  for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), size, set);
+  const int result = ::sched_setaffinity(0, size, set);
+  const int error = errno;
+  CPU_FREE(set);
+  if (result == 0) return Status::Ok();
+  return ErrnoStatus("sched_setaffinity to CPUs " + numa::FormatNumberList(cpus), error);
+}
+
+Status SetLimits(int nice) {
+  const rlimit no_core = {0, 0};
+  if (::setrlimit(RLIMIT_CORE, &no_core) != 0) return ErrnoStatus("setrlimit RLIMIT_CORE", errno);
+  if (nice != 0 && ::setpriority(PRIO_PROCESS, 0, nice) != 0) {
+    return ErrnoStatus(fmt::format("setpriority to {}", nice), errno);
+  }
+  return Status::Ok();
+}
+
+// By its real name, so that lists of processes show it; by the kernel's handle where that name is
+// gone (an upgrade meanwhile).
+Status ExecuteSelf(const std::vector<std::string>& arguments) {
+  char path[4096] = "";
+  const ssize_t length = ::readlink(kSelf, path, sizeof(path) - 1);
+  std::string program = length > 0 ? std::string(path, static_cast<size_t>(length)) : kSelf;
+  std::vector<char*> pointers = {program.data()};
+  for (const std::string& argument : arguments) {
+    pointers.push_back(const_cast<char*>(argument.c_str()));
+  }
+  pointers.push_back(nullptr);
+  ::execv(program.c_str(), pointers.data());
+  ::execv(kSelf, pointers.data());
+  return ErrnoStatus("execute " + program, errno);
+}
+
+}  // namespace
+
+Result<LaunchOptions> ParseLaunchOptions(const std::string& affinity, const std::string& nice,
+                                         const std::string& parent,
+                                         std::vector<std::string> arguments) {
+  LaunchOptions options;
+  options.arguments = std::move(arguments);
+  if (options.arguments.empty()) return InvalidArgument("launch: `-- run ...` was meant");
+  if (!affinity.empty()) {
+    Result<std::vector<int>> cpus = numa::ParseNumberList(affinity, kMaxCpu);
+    if (!cpus.ok()) return cpus.status().WithContext("--affinity");
+    options.cpus = std::move(*cpus);
+  }
+  if (!nice.empty()) {
+    const std::optional<int> value = ParseInteger(nice);
+    if (!value || *value < -20 || *value > 19) {
+      return InvalidArgument(fmt::format("--nice '{}': -20 to 19 was meant", nice));
+    }
+    options.nice = *value;
+  }
+  if (!parent.empty()) {
+    const std::optional<int> value = ParseInteger(parent);
+    if (!value || *value < 1) {
+      return InvalidArgument(fmt::format("--parent '{}': a process id was meant", parent));
+    }
+    options.parent_pid = *value;
+  }
+  return options;
+}
+
+Status Launch(const LaunchOptions& options) {
+  PIPEYARD_RETURN_IF_ERROR(DieWithParent(options.parent_pid));
+  PIPEYARD_RETURN_IF_ERROR(SetLimits(options.nice));
+  if (!options.cpus.empty()) PIPEYARD_RETURN_IF_ERROR(SetAffinity(options.cpus));
+  return ExecuteSelf(options.arguments);
+}
+
+}  // namespace pipeyard::worker

@@ -4,6 +4,7 @@
 // Thread safety: pure functions, Server is thread-safe.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -52,7 +53,7 @@ class Server {
   std::unique_ptr<grpc::Server> server_;
   const std::string address_;
   const int port_;
-  bool is_shut_down_ = false;
+  std::atomic<bool> is_shut_down_{false};
 };
 
 // Errors: kInvalidArgument ("--listen 7420: not HOST:PORT"); kFailedPrecondition ("binding
@@ -64,8 +65,8 @@ Result<std::unique_ptr<Server>> BuildServer(const ListenOptions& options,
 // Does not connect yet. Channels share no connection with one another.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);
 
-// Raises the soft limit of open files to the hard one; raising the hard one too where
-// CAP_SYS_RESOURCE allows. Returns the soft limit that stands now.
+// Raises the limit of open files to `wanted`, or as near to it as the hard limit allows (which only
+// a process with CAP_SYS_RESOURCE can raise). Never lowers it. Returns the limit that stands now.
 Result<uint64_t> RaiseFileLimit(uint64_t wanted);
 
 // True for 127.0.0.0/8, ::1 and "localhost"; `host` without port and brackets.

@@ -20,6 +20,7 @@
 #include <map>
 #include <memory>
 #include <random>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -137,6 +138,9 @@ class AgentSession final : private StreamHandler<v1::ControllerMessage> {
   void HandleAssign(const v1::Assign& assign);
   void HandleAck(const v1::Ack& ack);
   void SendFrames();
+  // False where the frame cannot be sent.
+  bool SendFrame(const v1::HeldAttempt& attempt, uint64_t sequence);
+  void AppendHeld(google::protobuf::RepeatedPtrField<v1::HeldAttempt>* list);
   void SendHeartbeat();
   void ArmTimer(Nanos delay, void (AgentSession::*expired)());
   void WelcomeIsLate();
@@ -164,7 +168,7 @@ class AgentSession final : private StreamHandler<v1::ControllerMessage> {
   // Per attempt, on this stream: frames up to this one were sent. Cleared with the stream.
   std::map<std::string, uint64_t> sent_through_;
   // Attempts whose next frame cannot be sent on this stream.
-  std::map<std::string, uint64_t> unsendable_;
+  std::set<std::string> unsendable_;
 };
 
 }  // namespace pipeyard::session

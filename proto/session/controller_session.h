@@ -86,7 +86,6 @@ class ControllerSession final : private StreamHandler<v1::AgentMessage> {
   void HandleFrame(const v1::Frame& frame);
   // Closes the stream with `status` and tells the owner.
   void Fail(const Status& status);
-  void Release(const Status& status);
   void CheckDeadline();
   uint64_t NumUnacked() const;
 
@@ -99,17 +98,20 @@ class ControllerSession final : private StreamHandler<v1::AgentMessage> {
   State state_ = State::kExpectsHello;
   std::unique_ptr<ControllerStream> stream_;
   v1::Hello hello_;
+  // Of the Welcome: frames of other stores are a protocol error.
+  std::string store_id_;
   MonotonicTime last_heard_{0};
   TimerId timer_ = 0;
 
   struct AttemptProgress {
+    uint64_t first_received = 0;
     uint64_t received_through = 0;
     uint64_t acked_through = 0;
+    uint64_t final_sequence = 0;  // 0: not received yet
   };
-  // Attempts with frames or acknowledgements on this stream; an attempt leaves when its final frame
-  // is acknowledged.
+  // Attempts with frames or acknowledgements on this stream; one leaves when its final frame is
+  // acknowledged.
   std::map<std::string, AttemptProgress> attempts_;
-  std::map<std::string, uint64_t> final_sequence_;
 };
 
 }  // namespace pipeyard::session

@@ -34,7 +34,9 @@ struct NetworkFaults {
 
 class FakeNetwork final : public Dialer {
  public:
-  FakeNetwork(FakeExecutor& executor, uint64_t seed) : executor_(executor), random_(seed) {}
+  // `clock` is the executor's.
+  FakeNetwork(FakeExecutor& executor, const Clock& clock, uint64_t seed)
+      : executor_(executor), clock_(clock), random_(seed) {}
   ~FakeNetwork() override;
 
   // Where dialed streams arrive; nullptr (also the beginning): dials fail with kUnavailable.
@@ -50,9 +52,10 @@ class FakeNetwork final : public Dialer {
   // not affected.
   void Blackhole();
 
+  // Links that stand.
   int num_links() const;
   uint64_t num_delivered() const { return num_delivered_; }
-  // Mutable so that a test may look at or count what passes. Called for each message when it is
+  // What a test wants to see of the traffic. Called for each message when it is
   // sent.
   std::function<void(const v1::AgentMessage&)> on_agent_message;
   std::function<void(const v1::ControllerMessage&)> on_controller_message;
@@ -67,6 +70,7 @@ class FakeNetwork final : public Dialer {
   void Break(const std::shared_ptr<Link>& link, const Status& status);
 
   FakeExecutor& executor_;
+  const Clock& clock_;
   std::mt19937_64 random_;
   NetworkFaults faults_;
   StreamAcceptor* acceptor_ = nullptr;

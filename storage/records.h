@@ -83,8 +83,8 @@ struct AttemptRecord {
   std::string boot_id;
   int64_t ended_utc = 0;
   uint64_t frames_through = 0;  // frames 1..this are stored
-  // What those frames measured. Filled by Store::LoadActiveRuns() for attempts that have not ended, else empty: the judgement of the
-  // last frame needs the metrics of the earlier ones.
+  // What those frames measured. Filled by Store::LoadActiveRuns() for attempts that have not ended,
+  // else empty: the judgement of the last frame needs the metrics of the earlier ones.
   std::vector<v1::Metric> metrics;
 };
 

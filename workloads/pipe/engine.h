@@ -1,0 +1,111 @@
+// Engine: the region, its page allocator, the workers and the pipes of one attempt.
+//
+//   EngineSetup setup;
+//   setup.config.page_cache = PageCache::kPrealloc;
+//   setup.worker_cpus = {0, 1};                          // one worker per entry
+//   setup.pipes = {{.bytes = 1 << 20}};
+//   PIPEYARD_ASSIGN_OR_RETURN(auto engine, Engine::Create(setup, host_topology));
+//   // in the thread or child of worker i, which has pinned itself to engine->worker(i).host_cpu():
+//   engine->pipe(0).Write(engine->worker(i), buffer, size);
+//   // when all are done:
+//   for (const auto& [name, unit, value] : engine->Counters()) ...
+//
+// Everything is mapped, bound and populated in Create(), before any fork or thread.
+// Thread safety: accessors and Stop() from any thread; Check*, Prove* and Counters() once the
+// workers have ended (Counters() also before, then each value is exact but not of one moment).
+// Ownership: owns region, workers, pipes; borrows nothing but the kernel edge.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "base/status.h"
+#include "workloads/memory/page_allocator.h"
+#include "workloads/memory/region.h"
+#include "workloads/numa/numa_kernel.h"
+#include "workloads/numa/placement.h"
+#include "workloads/numa/topology.h"
+#include "workloads/pipe/engine_config.h"
+#include "workloads/pipe/pipe.h"
+#include "workloads/pipe/worker.h"
+
+namespace pipeyard::pipe {
+
+struct PipeSetup {
+  // Rounded up to a power of two pages, as F_SETPIPE_SZ does. 0: 16 slots.
+  uint64_t bytes = 0;
+  // Where head and tail begin; for tests of the wrap at 2^32.
+  uint32_t first_position = 0;
+};
+
+struct EngineSetup {
+  EngineConfig config;
+  std::vector<numa::CpuId> worker_cpus;  // of the topology; one worker per entry
+  std::vector<PipeSetup> pipes;
+  uint64_t page_bytes = 0;  // 0: the host's page size
+  // Per node with memory. 0: twice what the pipes and the workers' lists can hold.
+  uint64_t arena_bytes = 0;
+  numa::NumaKernel* kernel = nullptr;  // nullptr: the machine's
+};
+
+// Where the engine's allocated pages are. On an emulated topology only by the engine's own map.
+struct PlacementProof {
+  bool is_emulated = false;
+  // Allocated pages by the engine's map, per node with memory.
+  std::vector<numa::PlacementCount> nodes;
+  // Pages that the kernel found on another node than the map says.
+  int64_t misplaced = 0;
+};
+
+class Engine {
+ public:
+  // Errors: kInvalidArgument says which setting cannot be; kResourceExhausted, kFailedPrecondition
+  // as Region and PageAllocator.
+  static Result<std::unique_ptr<Engine>> Create(const EngineSetup& setup,
+                                                const numa::Topology& host);
+
+  Engine(const Engine&) = delete;
+  Engine& operator=(const Engine&) = delete;
+  ~Engine();
+
+  int num_workers() const { return static_cast<int>(workers_.size()); }
+  Worker& worker(int index) { return workers_[static_cast<size_t>(index)]; }
+  int num_pipes() const { return static_cast<int>(pipes_.size()); }
+  Pipe& pipe(int index) { return *pipes_[static_cast<size_t>(index)]; }
+  // The host's, or the emulated one.
+  const numa::Topology& topology() const { return topology_; }
+  memory::PageAllocator& pages() { return *pages_; }
+  // False where the arenas could not be bound to their nodes (or are emulated).
+  bool is_bound() const { return pages_->is_bound(); }
+
+  // Ends every wait of every worker, now and later, with EINTR. For the end of an attempt that went
+  // wrong; cannot be undone.
+  void Stop();
+
+  // Sums over workers: the pipe's counters, then the page allocator's.
+  std::vector<memory::CounterValue> Counters() const;
+  // One counter of the pipe; for tests.
+  uint64_t Count(Counter counter) const;
+
+  // Every page is in exactly one place: allocated = cached + in rings, the rest free. Errors:
+  // kInternal says what does not add up.
+  Status CheckConservation();
+  // Errors: kFailedPrecondition when the kernel does not answer.
+  Result<PlacementProof> ProvePlacement();
+
+ private:
+  explicit Engine(numa::Topology topology) : topology_(std::move(topology)) {}
+
+  // Constant after creation.
+  numa::Topology topology_;
+  numa::NumaKernel* kernel_ = nullptr;
+  std::unique_ptr<memory::Region> region_;
+  std::unique_ptr<memory::PageAllocator> pages_;
+  Pipe::Environment environment_;
+  std::vector<Worker> workers_;
+  std::vector<std::unique_ptr<Pipe>> pipes_;
+  PipeCounters* counters_ = nullptr;  // by worker
+};
+
+}  // namespace pipeyard::pipe

@@ -1,0 +1,153 @@
+#include "workloads/pipe/pipe.h"
+
+#include <errno.h>
+#include <time.h>
+
+#include <utility>
+
+#include "workloads/pipe/page_cache.h"
+#include "workloads/pipe/pipe_lock.h"
+
+namespace pipeyard::pipe {
+namespace {
+
+int64_t NowNanos() {
+  timespec now;
+  ::clock_gettime(CLOCK_MONOTONIC, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+Slot& Pipe::SlotAt(uint32_t position) {
+  const uint32_t mask = info_->ring_slots.load(std::memory_order_relaxed) - 1;
+  return reinterpret_cast<Slot*>(env_.region + info_->slots_offset)[position & mask];
+}
+
+bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
+  const int64_t deadline = NowNanos() + env_.wait_spin.count();
+  const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
+  do {
+    for (int i = 0; i < 16; ++i) {
+      const HeadTail ends = Ends();
+      const bool is_ready =
+          is_reader
+              ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
+              : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0;
+      if (is_ready || memory::IsInterrupted(worker.wait_node())) return true;
+      memory::SpinPause();
+    }
+  } while (NowNanos() < deadline);
+  return false;
+}
+
+void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
+                 memory::PendingWakes& wakes) NO_THREAD_SAFETY_ANALYSIS {
+  if (env_.wait_spin > Nanos(0)) {
+    lock.Release();
+    if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+    const bool is_ready = SpinUntil(is_reader, worker);
+    lock.Retake();
+    if (is_ready || lock.is_owner_dead()) return;
+    // What was missed since the last look is seen under the mutex.
+    const HeadTail ends = Ends();
+    const bool must_wait =
+        is_reader ? ends.IsEmpty() && info_->writers.load(std::memory_order_relaxed) != 0
+                  : ends.IsFull(info_->max_usage.load(std::memory_order_relaxed)) &&
+                        info_->readers.load(std::memory_order_relaxed) != 0;
+    if (!must_wait) return;
+  }
+  memory::WaitQueue& queue = is_reader ? info_->readers_waiting : info_->writers_waiting;
+  queue.Join(env_.region, worker.wait_node(), /*is_exclusive=*/true);
+  worker.Count(is_reader ? Counter::kReaderSleeps : Counter::kWriterSleeps);
+  lock.Release();
+  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  memory::SleepUntilWoken(worker.wait_node());
+  lock.Retake();
+  // A dead owner may have left the queue half written.
+  if (!lock.is_owner_dead()) queue.Leave(env_.region, worker.wait_node());
+}
+
+void Pipe::SpreadOwnerDeath() {
+  for (int i = 0; i < env_.num_workers; ++i) {
+    memory::Interrupt(env_.wait_nodes[i], memory::Interruption::kForGood);
+  }
+}
+
+int Pipe::OpenReader(Worker& worker) { return ChangeEnds(worker, 1, 0); }
+int Pipe::OpenWriter(Worker& worker) { return ChangeEnds(worker, 0, 1); }
+int Pipe::CloseReader(Worker& worker) { return ChangeEnds(worker, -1, 0); }
+int Pipe::CloseWriter(Worker& worker) { return ChangeEnds(worker, 0, -1); }
+
+int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
+  PipeInfo& info = *info_;
+  PipeLock lock(info, worker);
+  if (lock.is_owner_dead()) {
+    lock.Release();
+    SpreadOwnerDeath();
+    return EOWNERDEAD;
+  }
+  const uint32_t readers =
+      info.readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);
+  const uint32_t writers =
+      info.writers.load(std::memory_order_relaxed) + static_cast<uint32_t>(writer_change);
+  info.readers.store(readers, std::memory_order_relaxed);
+  info.writers.store(writers, std::memory_order_relaxed);
+  info.files += static_cast<uint32_t>(reader_change + writer_change);
+  const bool is_close = reader_change + writer_change < 0;
+  // Everybody, not the first one only: each of them has to see the end of file or the broken pipe
+  // by itself (H3).
+  if (is_close && (readers == 0) != (writers == 0)) {
+    worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeAll(env_.region));
+    worker.Count(Counter::kWriterWakeups, info.writers_waiting.WakeAll(env_.region));
+  }
+  if (info.files == 0) ReleasePages(worker);
+  return 0;
+}
+
+void Pipe::ReleasePages(Worker& worker) {
+  HeadTail ends = Ends();
+  for (; !ends.IsEmpty(); ++ends.tail) {
+    Slot& slot = SlotAt(ends.tail);
+    slot.kind = SlotKind::kNone;
+    env_.pages->Put(worker.pages(), static_cast<memory::PageId>(slot.page));
+  }
+  Publish(ends);
+  for (memory::PageId& page : info_->cache.pages) {
+    if (page != memory::kNoPage)
+      env_.pages->Put(worker.pages(), std::exchange(page, memory::kNoPage));
+  }
+}
+
+int64_t Pipe::QueuedBytes(Worker& worker) {
+  PipeInfo& info = *info_;
+  PipeLock lock(info, worker);
+  if (lock.is_owner_dead()) return -EOWNERDEAD;
+  int64_t bytes = 0;
+  for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) bytes += SlotAt(ends.tail).length;
+  return bytes;
+}
+
+uint64_t Pipe::capacity_bytes() const {
+  return info_->max_usage.load(std::memory_order_relaxed) * env_.pages->page_bytes();
+}
+
+uint32_t Pipe::ring_slots() const { return info_->ring_slots.load(std::memory_order_relaxed); }
+
+uint32_t Pipe::Occupancy() const { return Ends().Occupancy(); }
+
+int Pipe::CountWaitingReaders() {
+  static_cast<void>(info_->mutex.Lock());
+  const int count = info_->readers_waiting.CountWaiters(env_.region);
+  info_->mutex.Unlock();
+  return count;
+}
+
+int Pipe::CountWaitingWriters() {
+  static_cast<void>(info_->mutex.Lock());
+  const int count = info_->writers_waiting.CountWaiters(env_.region);
+  info_->mutex.Unlock();
+  return count;
+}
+
+}  // namespace pipeyard::pipe

@@ -1,0 +1,123 @@
+#include <errno.h>
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "workloads/pipe/page_cache.h"
+#include "workloads/pipe/pipe.h"
+#include "workloads/pipe/pipe_lock.h"
+
+namespace pipeyard::pipe {
+
+IoResult Pipe::Write(Worker& worker, const void* data, size_t size, IoMode mode) {
+  if (size == 0) return {};
+  const auto* bytes = static_cast<const std::byte*>(data);
+  switch (env_.page_cache) {
+    case PageCache::kTwoPage:
+      return WriteWith<TwoPageCache>(worker, bytes, size, mode);
+    case PageCache::kPrealloc:
+      return WriteWith<PreallocCache>(worker, bytes, size, mode);
+  }
+  return {0, EINVAL};
+}
+
+// The numbers are those of kernel-mechanisms.md A2.
+template <typename Cache>
+IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoMode mode) {
+  memory::PageAllocator& pages = *env_.pages;
+  typename Cache::Batch batch;
+  Cache::Preallocate(pages, worker, size, batch);  // 2
+
+  PipeInfo& info = *info_;
+  PipeLock lock(info, worker);  // 3
+  const uint32_t max_usage = info.max_usage.load(std::memory_order_relaxed);
+  const size_t page_bytes = pages.page_bytes();
+  memory::PendingWakes wakes;
+  IoResult result;
+  size_t done = 0;
+  bool was_empty = false;
+  bool wake_next_writer = false;
+
+  if (!lock.is_owner_dead() && info.readers.load(std::memory_order_relaxed) != 0) {
+    const HeadTail ends = Ends();
+    was_empty = ends.IsEmpty();
+    done = Merge(data, size, ends);  // 4
+  }
+  while (!lock.is_owner_dead()) {  // 5
+    if (info.readers.load(std::memory_order_relaxed) == 0) {
+      result.is_sigpipe = true;
+      result.error = EPIPE;
+      break;
+    }
+    if (done == size) break;
+    HeadTail ends = Ends();
+    if (!ends.IsFull(max_usage)) {
+      const memory::PageId page = Cache::Get(pages, worker, info.cache, batch);
+      if (page == memory::kNoPage) {
+        result.error = ENOMEM;
+        break;
+      }
+      const size_t length = std::min(size - done, page_bytes);
+      // Copied before the slot can be seen, so that no slot is ever without its bytes.
+      std::memcpy(pages.Address(page), data + done, length);
+      SlotAt(ends.head) = Slot{
+          page, 0, static_cast<uint32_t>(length), SlotKind::kAnonymousPage, kSlotCanMerge, 0, 0};
+      ++ends.head;
+      Publish(ends);
+      done += length;
+      continue;
+    }
+    if (mode == IoMode::kNonblocking) {  // 6
+      result.error = EAGAIN;
+      break;
+    }
+    if (memory::TakeInterruption(worker.wait_node())) {
+      result.error = EINTR;
+      break;
+    }
+    if (was_empty)
+      worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeOne(env_.region, wakes));
+    Sleep(lock, /*is_reader=*/false, worker, wakes);
+    if (lock.is_owner_dead()) break;
+    was_empty = Ends().IsEmpty();
+    wake_next_writer = true;
+  }
+
+  if (lock.is_owner_dead()) {
+    lock.Release();
+    Cache::FreeRest(pages, worker, batch);
+    SpreadOwnerDeath();
+    return {0, EOWNERDEAD};
+  }
+  Cache::Recycle(worker, info.cache, batch);  // 7
+  if (was_empty)
+    worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeOne(env_.region, wakes));
+  if (wake_next_writer && !Ends().IsFull(max_usage)) {
+    worker.Count(Counter::kWriterWakeups, info.writers_waiting.WakeOne(env_.region, wakes));
+  }
+  lock.Release();
+  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  Cache::FreeRest(pages, worker, batch);
+  if (done != 0) {
+    worker.Count(Counter::kWrites);
+    worker.Count(Counter::kBytesWritten, done);
+    result.bytes = static_cast<int64_t>(done);
+    result.error = 0;
+  }
+  return result;
+}
+
+size_t Pipe::Merge(const std::byte* data, size_t size, HeadTail ends) {
+  const size_t page_bytes = env_.pages->page_bytes();
+  const size_t length = size & (page_bytes - 1);
+  if (length == 0 || ends.IsEmpty()) return 0;
+  Slot& last = SlotAt(ends.head - 1);
+  const size_t end = last.offset + last.length;
+  if ((last.flags & kSlotCanMerge) == 0 || end + length > page_bytes) return 0;
+  std::memcpy(env_.pages->Address(static_cast<memory::PageId>(last.page)) + end, data, length);
+  last.length += static_cast<uint32_t>(length);
+  return length;
+}
+
+}  // namespace pipeyard::pipe

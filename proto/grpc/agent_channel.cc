@@ -2,13 +2,41 @@
 
 #include <grpcpp/grpcpp.h>
 
+#include <functional>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "base/mutex.h"
 #include "pipeyard/v1/agent.grpc.pb.h"
 #include "proto/grpc/endpoint.h"
 #include "proto/grpc/pump_stream.h"
 
 namespace pipeyard::grpc_edge {
+
+// Counts the calls whose last reaction is still to come. Thread-safe.
+class AgentDialer::LiveCalls {
+ public:
+  void Begin() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    ++num_live_;
+  }
+  void End() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    --num_live_;
+    changed_.NotifyAll();
+  }
+  void WaitForNone() EXCLUDES(mutex_) {
+    MutexLock lock(mutex_);
+    while (num_live_ > 0) changed_.Wait(mutex_);
+  }
+
+ private:
+  Mutex mutex_;
+  CondVar changed_;
+  int num_live_ GUARDED_BY(mutex_) = 0;
+};
+
 namespace {
 
 using Pump = session::StreamPump<v1::AgentMessage, v1::ControllerMessage>;
@@ -16,8 +44,11 @@ using Pump = session::StreamPump<v1::AgentMessage, v1::ControllerMessage>;
 class ClientReactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1::ControllerMessage>,
                             private Pump::Call {
  public:
-  ClientReactor(Executor& executor, std::shared_ptr<grpc::Channel> channel)
-      : stub_(v1::AgentService::NewStub(std::move(channel))),
+  // `on_gone` is called once the call and all that it holds of the channel are gone.
+  ClientReactor(Executor& executor, std::shared_ptr<grpc::Channel> channel,
+                std::function<void()> on_gone)
+      : on_gone_(std::move(on_gone)),
+        stub_(v1::AgentService::NewStub(std::move(channel))),
         pump_(std::make_shared<Pump>(executor, static_cast<Pump::Call&>(*this), Nanos(0))) {
     stub_->async()->Attach(&context_, this);
     AddHold();
@@ -33,7 +64,9 @@ class ClientReactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1:
   void OnWriteDone(bool ok) noexcept override { pump_->OnWriteDone(ok); }
   void OnDone(const grpc::Status& status) noexcept override {
     pump_->OnDone(FromGrpc(status));
+    const std::function<void()> on_gone = std::move(on_gone_);
     delete this;
+    on_gone();
   }
 
   // Pump::Call.
@@ -44,6 +77,7 @@ class ClientReactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1:
   void Cancel() override { context_.TryCancel(); }
   void End(const Status&) override { RemoveHold(); }
 
+  std::function<void()> on_gone_;
   // The call's; both outlive it. The stub keeps the channel.
   grpc::ClientContext context_;
   const std::unique_ptr<v1::AgentService::Stub> stub_;
@@ -52,9 +86,18 @@ class ClientReactor final : public grpc::ClientBidiReactor<v1::AgentMessage, v1:
 
 }  // namespace
 
+AgentDialer::AgentDialer(Executor& executor, const std::string& controller)
+    : executor_(executor),
+      channel_(MakeChannel(controller)),
+      live_calls_(std::make_shared<LiveCalls>()) {}
+
+AgentDialer::~AgentDialer() { live_calls_->WaitForNone(); }
+
 std::unique_ptr<session::AgentStream> AgentDialer::Dial() {
+  live_calls_->Begin();
   // Deletes itself in OnDone().
-  auto* const reactor = new ClientReactor(executor_, MakeChannel(controller_));
+  auto* const reactor =
+      new ClientReactor(executor_, channel_, [live_calls = live_calls_] { live_calls->End(); });
   auto stream =
       std::make_unique<PumpStream<v1::AgentMessage, v1::ControllerMessage>>(reactor->pump());
   reactor->Begin();

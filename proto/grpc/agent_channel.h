@@ -1,5 +1,4 @@
-// The gRPC edge of AgentService on the agent: each Dial() makes a channel and one Attach call on
-// it.
+// The gRPC edge of AgentService on the agent: each Dial() makes one Attach call.
 //
 // Life of a call (client side, callback API):
 //
@@ -14,8 +13,11 @@
 //   ending ─ OnDone(status): OnClosed posted; the reactor deletes itself
 //
 // The hold stands for everything that is started outside of reactions: it is removed once, when
-// nothing can be started any more (stream_pump.h). Each dial has a channel of its own, so that
-// gRPC's reconnect backoff never adds to the session's.
+// nothing can be started any more (stream_pump.h).
+//
+// All dials of one dialer share a channel. gRPC's own reconnect backoff is set so short that only
+// the session's counts. The channel is released by the dialer and never in a reaction: gRPC 1.51
+// then joins the thread that the reaction runs on.
 //
 // Thread safety: confined to the executor given.
 #pragma once
@@ -26,18 +28,29 @@
 #include "base/executor.h"
 #include "proto/session/transport.h"
 
+namespace grpc {
+class Channel;
+}
+
 namespace pipeyard::grpc_edge {
 
 class AgentDialer final : public session::Dialer {
  public:
-  // `controller`: HOST:PORT. The executor is borrowed and outlives this and its streams.
-  AgentDialer(Executor& executor, std::string controller)
-      : executor_(executor), controller_(std::move(controller)) {}
+  // `controller`: HOST:PORT. The executor is borrowed and outlives this.
+  AgentDialer(Executor& executor, const std::string& controller);
+  // Waits for the last reaction of each call. Every stream must have been destroyed. Not to be
+  // called in a reaction; the executor may be stopped already.
+  ~AgentDialer() override;
+
   std::unique_ptr<session::AgentStream> Dial() override;
 
  private:
+  class LiveCalls;
+
   Executor& executor_;
-  const std::string controller_;
+  const std::shared_ptr<grpc::Channel> channel_;
+  // Shared with the calls: the last of them tells it after it is gone.
+  const std::shared_ptr<LiveCalls> live_calls_;
 };
 
 }  // namespace pipeyard::grpc_edge

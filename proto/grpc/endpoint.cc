@@ -24,6 +24,10 @@ constexpr int kKeepaliveTimeMs = 10'000;
 constexpr int kKeepaliveTimeoutMs = 5'000;
 // Must stay below kKeepaliveTimeMs, else the server kills idle clients for pinging too often.
 constexpr int kMinReceivedPingIntervalMs = 5'000;
+// Shorter than any wait of the session, so that a dial finds a channel that tries again.
+constexpr int kReconnectBackoffMs = 80;
+// gRPC's name for it is the minimal reconnect backoff.
+constexpr int kConnectTimeoutMs = 10'000;
 constexpr int kMaxReceivedBytes = 4 << 20;
 // What a stream's receiver buffers when its owner does not read; bounds memory with 1,000 agents.
 constexpr int kStreamWindowBytes = 128 << 10;
@@ -157,6 +161,9 @@ std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
+  arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectBackoffMs);
+  arguments.SetInt(GRPC_ARG_MAX_RECONNECT_BACKOFF_MS, kReconnectBackoffMs);
+  arguments.SetInt(GRPC_ARG_MIN_RECONNECT_BACKOFF_MS, kConnectTimeoutMs);
   // Proxies of the environment are for the web, not for test machines.
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
   arguments.SetMaxReceiveMessageSize(kMaxReceivedBytes);

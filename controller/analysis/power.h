@@ -43,7 +43,7 @@ struct AdviceInput {
   double threshold = 0;  // smallest effect worth a verdict
   double effect = 0;
   // Half-width of the 90 % interval; absent where there is none.
-  std::optional<double> half_width90;
+  std::optional<double> half_width90 = std::nullopt;
 };
 
 // How many more repetitions (per arm, or blocks) would probably make an inconclusive comparison

@@ -14,6 +14,8 @@ struct Count {
   std::string name;  // "minor_faults"
   std::string unit;  // "count", "ns", "B"
   int64_t value = 0;
+  // A maximum since the start, which cannot be told apart by differences.
+  bool is_maximum = false;
 };
 using Counts = std::vector<Count>;
 

@@ -59,7 +59,7 @@ Judgement ExplainRefusedPipe(int error) {
 
 }  // namespace
 
-Judgement KernelPipe::Create(int64_t pipe_bytes, std::unique_ptr<KernelPipe>& pipe) {
+Judgement KernelPipe::Create(int64_t pipe_bytes, std::shared_ptr<KernelPipe>& pipe) {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) return ExplainRefusedPipe(errno);
   pipe.reset(new KernelPipe(ends[0], ends[1]));
@@ -83,8 +83,8 @@ Judgement KernelPipe::Create(int64_t pipe_bytes, std::unique_ptr<KernelPipe>& pi
 }
 
 KernelPipe::~KernelPipe() {
-  CloseWriteEnd();
-  CloseReadEnd();
+  Close(write_end_);
+  Close(read_end_);
 }
 
 int64_t KernelPipe::Write(Worker& /*worker*/, const std::byte* data, size_t size) {
@@ -97,16 +97,14 @@ int64_t KernelPipe::Read(Worker& /*worker*/, std::byte* data, size_t size) {
   return read < 0 ? -errno : read;
 }
 
-void KernelPipe::CloseWriteEnd() {
-  if (write_end_ < 0) return;
-  ::close(write_end_);
-  write_end_ = -1;
-}
+void KernelPipe::CloseWriteEnd(Worker& /*worker*/) { Close(write_end_); }
 
-void KernelPipe::CloseReadEnd() {
-  if (read_end_ < 0) return;
-  ::close(read_end_);
-  read_end_ = -1;
+void KernelPipe::CloseReadEnd(Worker& /*worker*/) { Close(read_end_); }
+
+void KernelPipe::Close(int& end) {
+  if (end < 0) return;
+  ::close(end);
+  end = -1;
 }
 
 }  // namespace pipeyard::load

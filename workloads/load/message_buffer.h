@@ -5,9 +5,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <map>
-#include <vector>
 
 #include "base/status.h"
 
@@ -29,7 +26,6 @@ class MessageBuffer {
 
   std::byte* data() const { return data_; }
   size_t size() const { return size_; }
-  std::vector<void*> PageAddresses() const;
 
  private:
   MessageBuffer(std::byte* data, size_t size) : data_(data), size_(size) {}
@@ -37,9 +33,5 @@ class MessageBuffer {
   std::byte* data_ = nullptr;
   size_t size_ = 0;
 };
-
-// Pages per node of the touched pages among `buffers`, asked by move_pages(2) with no target.
-// Errors: kUnavailable where the kernel does not tell (no NUMA support, a filter on system calls).
-Result<std::map<int32_t, int64_t>> PagesPerNode(const std::vector<MessageBuffer>& buffers);
 
 }  // namespace pipeyard::load

@@ -3,23 +3,17 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <memory>
+#include <string>
 #include <utility>
 
+#include "workloads/load/engine_pipe.h"
 #include "workloads/load/kernel_pipe.h"
+#include "workloads/load/placement.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
 namespace {
-
-void AddBufferPlacement(const std::vector<MessageBuffer>& buffers, v1::WorkerResult& result) {
-  const Result<std::map<int32_t, int64_t>> pages = PagesPerNode(buffers);
-  // A kernel that does not tell leaves the proof out; nobody may read that as proved.
-  if (!pages.ok()) return;
-  v1::Placement& placement = *result.add_placements();
-  placement.set_memory("message-buffers");
-  placement.set_evidence("move_pages");
-  for (const auto& [node, count] : *pages) (*placement.mutable_pages_per_node())[node] = count;
-}
 
 Judgement Complete(const TransferParameters& parameters, const TransferNumbers& numbers,
                    const std::vector<MessageBuffer>& buffers, v1::WorkerResult& result) {
@@ -41,17 +35,17 @@ void AddResolvedSize(const TransferParameters& parameters, int64_t size_bytes,
   resolved.set_resolved(FormatBytes(size_bytes));
 }
 
-Judgement RunOnKernel(TransferParameters parameters, v1::WorkerResult& result) {
-  std::unique_ptr<KernelPipe> pipe;
-  if (Judgement created = KernelPipe::Create(parameters.pipe_bytes, pipe); !created.ok()) {
-    return created;
-  }
+template <typename Pipe>
+Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipe>& pipe,
+                v1::WorkerResult& result) {
   AddResolvedSize(parameters, pipe->size_bytes(), result);
   parameters.pipe_bytes = pipe->size_bytes();
   TransferNumbers numbers;
   std::vector<MessageBuffer> buffers;
-  Judgement judged = RunTransferLoops(parameters, std::move(pipe), numbers, buffers);
-  return judged.ok() ? Complete(parameters, numbers, buffers, result) : judged;
+  if (Judgement ran = RunTransferLoops(parameters, pipe, numbers, buffers); !ran.ok()) return ran;
+  const Judgement completed = Complete(parameters, numbers, buffers, result);
+  const Judgement concluded = pipe->Conclude(result);
+  return completed.ok() ? concluded : completed;
 }
 
 }  // namespace
@@ -94,7 +88,20 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
 
 Judgement RunTransfer(const settings::Variant& variant, v1::WorkerResult& result) {
   const TransferParameters parameters = TransferParametersOf(variant);
-  if (variant.target == "kernel") return RunOnKernel(parameters, result);
+  if (variant.target == "kernel") {
+    std::shared_ptr<KernelPipe> pipe;
+    const Judgement created = KernelPipe::Create(parameters.pipe_bytes, pipe);
+    return created.ok() ? RunOn(parameters, pipe, result) : created;
+  }
+  if (variant.target == "engine") {
+    for (const std::string& name : InertSwitches(variant, parameters.message_bytes)) {
+      result.add_inert_switches(name);
+    }
+    std::shared_ptr<EnginePipe> pipe;
+    const Judgement created = EnginePipe::Create(variant, parameters.writers + parameters.readers,
+                                                 parameters.pipe_bytes, pipe);
+    return created.ok() ? RunOn(parameters, pipe, result) : created;
+  }
   return Failed("not_supported", "target " + variant.target + " is not supported yet");
 }
 

@@ -62,7 +62,7 @@ struct alignas(kFalseSharingRange) WorkerAccount {
 // owner gave up.
 template <typename Pipe>
 struct TransferState {
-  TransferState(const TransferParameters& given, std::unique_ptr<Pipe> driven)
+  TransferState(const TransferParameters& given, std::shared_ptr<Pipe> driven)
       : parameters(given),
         pipe(std::move(driven)),
         accounts(static_cast<size_t>(given.writers + given.readers)),
@@ -70,7 +70,7 @@ struct TransferState {
         live_readers(given.readers) {}
 
   const TransferParameters parameters;
-  const std::unique_ptr<Pipe> pipe;
+  const std::shared_ptr<Pipe> pipe;
   PhaseGate gate;
   // Writers first, as the worker indexes.
   std::vector<WorkerAccount> accounts;
@@ -125,7 +125,8 @@ void RunWriter(TransferState<Pipe>& state, int worker_index) {
     }
   }
   if (account.error != 0) state.gate.Enter(Phase::kAbort);
-  if (state.live_writers.fetch_sub(1, std::memory_order_acq_rel) == 1) state.pipe->CloseWriteEnd();
+  if (state.live_writers.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    state.pipe->CloseWriteEnd(worker);
 }
 
 template <typename Pipe>
@@ -148,7 +149,8 @@ void RunReader(TransferState<Pipe>& state, int worker_index) {
     if (static_cast<size_t>(read) < buffer.size()) WorkerAccount::Add(account.short_calls, 1);
   }
   if (account.error != 0) state.gate.Enter(Phase::kAbort);
-  if (state.live_readers.fetch_sub(1, std::memory_order_acq_rel) == 1) state.pipe->CloseReadEnd();
+  if (state.live_readers.fetch_sub(1, std::memory_order_acq_rel) == 1)
+    state.pipe->CloseReadEnd(worker);
 }
 
 // What the owner reads at both ends of the window.
@@ -243,7 +245,7 @@ bool ForceEnd(TransferState<Pipe>& state, LoadThreads& threads) {
 // the judgement is ok; `buffers` are the workers' buffers after they ended, for the proof of
 // placement.
 template <typename Pipe>
-Judgement RunTransferLoops(const TransferParameters& parameters, std::unique_ptr<Pipe> pipe,
+Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr<Pipe> pipe,
                            TransferNumbers& numbers, std::vector<MessageBuffer>& buffers) {
   const auto state = std::make_shared<TransferState<Pipe>>(parameters, std::move(pipe));
   LoadThreads threads;

@@ -103,7 +103,7 @@ TEST_P(TransferOf, ResolvesAPipeSizeThatTheTargetRoundsUp) {
   EXPECT_EQ(result.resolved(0).resolved(), "8KiB");
 }
 
-INSTANTIATE_TEST_SUITE_P(Target, TransferOf, testing::Values("kernel"),
+INSTANTIATE_TEST_SUITE_P(Target, TransferOf, testing::Values("kernel", "engine"),
                          [](const auto& target) { return target.param; });
 
 TEST(Transfer, RefusesWhatThisVersionDoesNotExecute) {

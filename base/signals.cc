@@ -34,11 +34,14 @@ SignalWatcher::SignalWatcher() {
   ::signal(SIGPIPE, SIG_IGN);
 }
 
-SignalWatcher::~SignalWatcher() {
+SignalWatcher::~SignalWatcher() { StopCalling(); }
+
+void SignalWatcher::StopCalling() {
   if (watch_ == nullptr) return;
   ::pthread_kill(watch_->thread.native_handle(), kStopSignal);
   watch_->thread.join();
   delete watch_;
+  watch_ = nullptr;
 }
 
 std::optional<int> SignalWatcher::Wait(Nanos timeout) {

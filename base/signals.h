@@ -27,9 +27,11 @@ class SignalWatcher {
   // OnSignal().
   std::optional<int> Wait(Nanos timeout);
 
-  // Calls `callback` with the number of the first signal, on a thread of its own. At most once in
-  // the life of this object.
+  // Calls `callback` with the number of the first signal, on a thread of its own, at most once
+  // until StopCalling().
   void OnSignal(std::function<void(int)> callback);
+  // Ends what OnSignal() began; once it returns, the callback is neither running nor called again.
+  void StopCalling();
 
  private:
   struct Watch;

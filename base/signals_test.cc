@@ -36,6 +36,26 @@ TEST(SignalWatcher, CallbackRunsOnce) {
   EXPECT_EQ(signal, SIGINT);
 }
 
+TEST(SignalWatcher, CallsAgainAfterItWasStopped) {
+  Mutex mutex;
+  CondVar called;
+  int second = 0;
+  SignalWatcher watcher;
+  watcher.OnSignal([](int) { FAIL() << "stopped before the signal"; });
+  watcher.StopCalling();
+  watcher.OnSignal([&](int number) {
+    MutexLock lock(mutex);
+    second = number;
+    called.NotifyOne();
+  });
+
+  ::kill(::getpid(), SIGTERM);
+
+  MutexLock lock(mutex);
+  while (second == 0) called.Wait(mutex);
+  EXPECT_EQ(second, SIGTERM);
+}
+
 TEST(SignalWatcher, GoesQuietlyWithoutASignal) {
   SignalWatcher watcher;
   watcher.OnSignal([](int) { FAIL() << "nobody sent one"; });

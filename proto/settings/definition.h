@@ -30,9 +30,9 @@ enum class Kind {
 };
 
 struct Definition {
-  std::string_view name;  // "writers", "engine.page_cache", "placement.cpus", "knob.swappiness"
+  std::string_view name = {};  // "writers", "engine.page_cache", "placement.cpus", "knob.swappiness"
   Kind kind = Kind::kText;
-  Value default_value;
+  Value default_value = {};
   int64_t min = 0;  // kCount, kBytes, kDuration: inclusive
   int64_t max = INT64_MAX;
   std::string_view zero_word =
@@ -45,7 +45,7 @@ struct Definition {
   // Targets it applies to; empty = every target. engine.* applies to "engine" only.
   std::span<const std::string_view> targets = {};
   bool is_supported = true;
-  std::string_view help;  // one line for docs and messages
+  std::string_view help = {};  // one line for docs and messages
 };
 
 struct WorkloadDefinition {
@@ -73,7 +73,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 
 // A metric that a workload declares. An attempt without every declared metric is failed.
 struct MetricDefinition {
-  std::string_view name;       // "throughput"
+  std::string_view name = {};       // "throughput"
   std::string_view unit;       // "B/s"
   std::string_view better;     // "higher", "lower", "none"
   std::string_view reducer;    // "rate", "p99"

@@ -1,0 +1,31 @@
+// Finds and kills what an earlier life of the agent left running.
+//
+// Thread safety: thread-compatible; touches only processes that name this attempt's request file.
+#pragma once
+
+#include <sys/types.h>
+
+#include <string>
+#include <vector>
+
+#include "agent/paths.h"
+#include "base/env.h"
+#include "base/status.h"
+#include "base/units.h"
+
+namespace pipeyard::runner {
+
+// "PID START_TICKS" into AttemptPaths::Worker(), for KillLeftoverWorker(). Not synced: it is of use
+// in this boot only.
+Status RecordWorker(Env& env, const agent::AttemptPaths& paths, pid_t pid);
+
+// Processes whose command line has `argument` as one of its words. Other users' processes count as
+// well; the caller's own does not.
+std::vector<pid_t> FindProcessesWithArgument(const std::string& argument);
+
+// Kills the recorded worker's process group, and every process that was started with this attempt's
+// request file (the agent may have died between spawning and recording), and waits until they are
+// gone. Errors: kDeadlineExceeded where one still lives after `patience`.
+Status KillLeftoverWorker(Env& env, const agent::AttemptPaths& paths, Nanos patience);
+
+}  // namespace pipeyard::runner

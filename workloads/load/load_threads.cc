@@ -33,6 +33,10 @@ bool JoinWithin(pthread_t thread, Nanos timeout) {
 
 }  // namespace
 
+LoadThreads::~LoadThreads() {
+  for (const pthread_t thread : threads_) ::pthread_detach(thread);
+}
+
 Status LoadThreads::Start(std::function<void()> body) {
   auto owned = std::make_unique<std::function<void()>>(std::move(body));
   pthread_t thread;

@@ -23,7 +23,7 @@ class LoadThreads {
   LoadThreads(const LoadThreads&) = delete;
   LoadThreads& operator=(const LoadThreads&) = delete;
   // Abandons the threads that AwaitEnd() has not seen end.
-  ~LoadThreads() = default;
+  ~LoadThreads();
 
   // Runs `body` on a new thread. Errors: kUnavailable where the system has no thread left.
   Status Start(std::function<void()> body);

@@ -34,11 +34,14 @@ namespace pipeyard::load {
 // fetches.
 inline constexpr size_t kFalseSharingRange = 128;
 
-// How long threads may take to start, and to end after the writers were told to stop. Far above
-// what a loaded machine needs; a trial's timeout (at least 30 s) lies above both together.
-inline constexpr Nanos kStartTimeout = Seconds(15);
-inline constexpr Nanos kDrainTimeout = Seconds(10);
-inline constexpr Nanos kAbortTimeout = Seconds(2);
+// How long threads may take to start, to end after the writers were told to stop, and to end by
+// force. The defaults are far above what a loaded machine needs; a trial's timeout (at least 30 s)
+// lies above all of them together.
+struct LoopTimeouts {
+  Nanos start = Seconds(15);
+  Nanos drain = Seconds(10);
+  Nanos abort = Seconds(2);
+};
 
 // One worker's account. The worker alone writes it; the owner reads the atomics meanwhile and the
 // rest after the worker's end.
@@ -202,7 +205,8 @@ Judgement JudgeAccounts(const TransferParameters& parameters,
                         const std::vector<WorkerAccount>& accounts);
 
 template <typename Pipe>
-Judgement StartWorkers(const std::shared_ptr<TransferState<Pipe>>& state, LoadThreads& threads) {
+Judgement StartWorkers(const std::shared_ptr<TransferState<Pipe>>& state, Nanos timeout,
+                       LoadThreads& threads) {
   const int writers = state->parameters.writers;
   const int workers = writers + state->parameters.readers;
   for (int i = 0; i < workers; ++i) {
@@ -215,24 +219,24 @@ Judgement StartWorkers(const std::shared_ptr<TransferState<Pipe>>& state, LoadTh
     const Status started = threads.Start([state, i] { RunReader(*state, i); });
     if (!started.ok()) return Failed("no_thread", started.message());
   }
-  if (!state->gate.AwaitArrivals(state->parameters.readers, kStartTimeout)) {
-    return Failed("start_timeout", "the readers did not start within 15 s");
+  if (!state->gate.AwaitArrivals(state->parameters.readers, timeout)) {
+    return Failed("start_timeout", "the readers did not start within " + FormatDuration(timeout));
   }
   for (int i = 0; i < writers; ++i) {
     const Status started = threads.Start([state, i] { RunWriter(*state, i); });
     if (!started.ok()) return Failed("no_thread", started.message());
   }
-  if (!state->gate.AwaitArrivals(workers, kStartTimeout)) {
-    return Failed("start_timeout", "the writers did not start within 15 s");
+  if (!state->gate.AwaitArrivals(workers, timeout)) {
+    return Failed("start_timeout", "the writers did not start within " + FormatDuration(timeout));
   }
   return {};
 }
 
 // Ends workers that do not end by themselves. False where that failed: they are left behind.
 template <typename Pipe>
-bool ForceEnd(TransferState<Pipe>& state, LoadThreads& threads) {
+bool ForceEnd(TransferState<Pipe>& state, Nanos timeout, LoadThreads& threads) {
   state.gate.Enter(Phase::kAbort);
-  const int64_t give_up = MonotonicNanos() + kAbortTimeout.count();
+  const int64_t give_up = MonotonicNanos() + timeout.count();
   do {
     state.pipe->Interrupt();
     threads.InterruptSystemCalls();
@@ -246,11 +250,12 @@ bool ForceEnd(TransferState<Pipe>& state, LoadThreads& threads) {
 // placement.
 template <typename Pipe>
 Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr<Pipe> pipe,
-                           TransferNumbers& numbers, std::vector<MessageBuffer>& buffers) {
+                           TransferNumbers& numbers, std::vector<MessageBuffer>& buffers,
+                           const LoopTimeouts& timeouts = {}) {
   const auto state = std::make_shared<TransferState<Pipe>>(parameters, std::move(pipe));
   LoadThreads threads;
-  if (Judgement started = StartWorkers(state, threads); !started.ok()) {
-    static_cast<void>(ForceEnd(*state, threads));
+  if (Judgement started = StartWorkers(state, timeouts.start, threads); !started.ok()) {
+    static_cast<void>(ForceEnd(*state, timeouts.abort, threads));
     return started;
   }
 
@@ -269,8 +274,8 @@ Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr
   state->gate.Enter(Phase::kStop);
   after.counts = ReadAllCounts(*state);
 
-  if (!threads.AwaitEnd(kDrainTimeout)) {
-    const bool has_ended = ForceEnd(*state, threads);
+  if (!threads.AwaitEnd(timeouts.drain)) {
+    const bool has_ended = ForceEnd(*state, timeouts.abort, threads);
     return Failed("hung_shutdown", has_ended ? "workers ended only when they were interrupted"
                                              : "workers did not end even when interrupted");
   }

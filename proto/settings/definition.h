@@ -30,7 +30,8 @@ enum class Kind {
 };
 
 struct Definition {
-  std::string_view name = {};  // "writers", "engine.page_cache", "placement.cpus", "knob.swappiness"
+  std::string_view name =
+      {};  // "writers", "engine.page_cache", "placement.cpus", "knob.swappiness"
   Kind kind = Kind::kText;
   Value default_value = {};
   int64_t min = 0;  // kCount, kBytes, kDuration: inclusive
@@ -73,7 +74,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 
 // A metric that a workload declares. An attempt without every declared metric is failed.
 struct MetricDefinition {
-  std::string_view name = {};       // "throughput"
+  std::string_view name = {};  // "throughput"
   std::string_view unit;       // "B/s"
   std::string_view better;     // "higher", "lower", "none"
   std::string_view reducer;    // "rate", "p99"

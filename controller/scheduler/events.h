@@ -80,8 +80,8 @@ struct Send {
   v1::ControllerMessage message;
 };
 
-// Ask the store whether it knows the attempt, and give the frame back with the answer. Lookups of
-// one attempt are answered in their order.
+// Once the mutations so far are durable, ask the store whether it knows the attempt, and give the
+// frame back with the answer. Lookups are answered in their order.
 struct LookUp {
   FrameReceived frame;
 };
@@ -99,7 +99,7 @@ struct Actions {
   // In this order, and only once `mutations` and those of all earlier events are durable.
   std::vector<Send> sends;
   std::vector<LookUp> lookups;
-  // At once, like lookups.
+  // At once.
   std::vector<CloseSession> closes;
   // Runs whose progress changed. What is shown of them waits for the same commit.
   std::vector<std::string> changed_runs;

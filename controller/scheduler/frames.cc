@@ -82,6 +82,7 @@ void Scheduler::EndByAgent(Attempt& attempt, const v1::Frame& final_frame) {
   if (attempt.outcome == storage::Outcome::kLost && judgement.outcome == storage::Outcome::kOk &&
       !IsTerminal(place.trial->state)) {
     attempt.outcome = judgement.outcome;
+    place.run->was_started = true;
     actions_.mutations.push_back(
         storage::EndAttempt{attempt.attempt_id, judgement.outcome, "", "", now_.utc.count()});
     ApplyOutcome(attempt, judgement);

@@ -95,7 +95,7 @@ Status ModelStore::ApplyOne(const storage::RemoveAttempt& mutation) {
 }
 
 Status ModelStore::ApplyOne(const storage::EndAttempt& mutation) {
-  AttemptRecord* attempt = FindAttempt(mutation.attempt_id);
+  AttemptRecord* attempt = MutableAttempt(mutation.attempt_id);
   if (attempt == nullptr) return Internal("end of unknown attempt " + mutation.attempt_id);
   const bool is_revival =
       attempt->outcome == storage::Outcome::kLost && mutation.outcome == storage::Outcome::kOk;
@@ -108,7 +108,7 @@ Status ModelStore::ApplyOne(const storage::EndAttempt& mutation) {
 }
 
 Status ModelStore::ApplyOne(const storage::StoreFrame& mutation) {
-  AttemptRecord* attempt = FindAttempt(mutation.frame.attempt_id());
+  AttemptRecord* attempt = MutableAttempt(mutation.frame.attempt_id());
   if (attempt == nullptr) return Internal("frame of unknown attempt");
   if (mutation.frame.sequence() > attempt->frames_through + 1) return Internal("frame past a gap");
   frames_[attempt->attempt_id].emplace(mutation.frame.sequence(), mutation.frame);
@@ -255,7 +255,7 @@ CellRecord* ModelStore::FindCell(const std::string& run_id, const std::string& h
   return it == run->second.cells.end() ? nullptr : &*it;
 }
 
-AttemptRecord* ModelStore::FindAttempt(const std::string& attempt_id) {
+AttemptRecord* ModelStore::MutableAttempt(const std::string& attempt_id) {
   const auto it = trial_of_attempt_.find(attempt_id);
   if (it == trial_of_attempt_.end()) return nullptr;
   CellRecord* cell = FindCell(it->second.run_id, it->second.host_id, it->second.variant_index);
@@ -264,7 +264,7 @@ AttemptRecord* ModelStore::FindAttempt(const std::string& attempt_id) {
 }
 
 const AttemptRecord* ModelStore::FindAttempt(const std::string& attempt_id) const {
-  return const_cast<ModelStore*>(this)->FindAttempt(attempt_id);
+  return const_cast<ModelStore*>(this)->MutableAttempt(attempt_id);
 }
 
 }  // namespace pipeyard::scheduler

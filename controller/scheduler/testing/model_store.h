@@ -64,7 +64,7 @@ class ModelStore final : public storage::Store {
 
   storage::CellRecord* FindCell(const std::string& run_id, const std::string& host_id,
                                 uint32_t variant_index);
-  storage::AttemptRecord* FindAttempt(const std::string& attempt_id);
+  storage::AttemptRecord* MutableAttempt(const std::string& attempt_id);
   storage::RunSummaryRecord Summarize(const storage::RunRecord& run) const;
 
   storage::StoreIdentity identity_;

@@ -59,7 +59,7 @@ void ReadWorkload(Fields& top, Place root, Draft& draft, Problems& problems) {
                                    : fmt::format("did you mean '{}'?", nearest));
   } else if (!draft.workload->is_supported) {
     problems.Error(node->place, fmt::format("workload: '{}' is not supported yet", *text),
-                   "transfer");
+                   "use transfer");
   }
 }
 

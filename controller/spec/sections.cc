@@ -24,7 +24,7 @@ void ReadHosts(const Node* node, Sweep& sweep, Problems& problems) {
   Fields fields(*node, "hosts", problems);
   HostSelector& hosts = sweep.hosts;
   hosts.classes = fields.TextList("class");
-  if (!hosts.classes.empty()) fields.NotSupported("class", "names or labels");
+  if (!hosts.classes.empty()) fields.NotSupported("class", "use names or labels");
   hosts.names = fields.TextList("names");
   hosts.labels = fields.TextMap("labels");
   if (const Node* excluded = fields.Find("not")) {
@@ -58,7 +58,7 @@ void ReadUntil(const Node* node, const Draft& draft, Fields& parent, Problems& p
   }
   fields.Percent("half_width");
   fields.Finish();
-  parent.NotSupported("until", "min and max");
+  parent.NotSupported("until", "use min and max");
 }
 
 void ReadRepetitions(const Node* node, Draft& draft, Problems& problems) {
@@ -92,7 +92,7 @@ void ReadOrder(const Node* node, Sweep& sweep, Problems& problems) {
     if (*kind == "listed") sweep.order = OrderKind::kListed;
     if (*kind != "blocked") {
       problems.Error(fields.Find("kind")->place,
-                     fmt::format("order.kind: '{}' is not supported yet", *kind), "blocked");
+                     fmt::format("order.kind: '{}' is not supported yet", *kind), "use blocked");
     }
   }
   if (const Node* seed = fields.Find("seed")) {
@@ -136,7 +136,7 @@ void ReadMetric(const Entry& entry, Sweep& sweep, Problems& problems) {
   }
   if (const Node* absolute = fields.Find("min_change_abs")) {
     const auto text = ScalarText(*absolute, fields.PathOf("min_change_abs"), problems);
-    if (text && *text != "0") fields.NotSupported("min_change_abs", "min_change, a percentage");
+    if (text && *text != "0") fields.NotSupported("min_change_abs", "use min_change, a percentage");
   }
   fields.Finish();
 }

@@ -1,4 +1,4 @@
-// The only file of the project that includes yaml-cpp. Its exceptions end here.
+// The only file of this room that includes yaml-cpp. Its exceptions end here.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -41,6 +41,8 @@ class TreeBuilder : public YAML::EventHandler {
   explicit TreeBuilder(Problems& problems) : problems_(problems) {}
 
   bool has_root() const { return has_root_; }
+  // Of the innermost map or list that is not closed; 1 where there is none.
+  uint32_t open_line() const { return open_.empty() ? 1 : open_.back().node.place.line; }
   Node TakeRoot() { return std::move(root_); }
 
   void OnDocumentStart(const YAML::Mark& mark) override {
@@ -153,21 +155,18 @@ class TreeBuilder : public YAML::EventHandler {
   bool has_root_ = false;
 };
 
-// What a terse message of the parser means to the author of a sweep.
-std::string Meant(const std::string& message) {
-  if (message.find("end of map flow") != std::string::npos) return "a '}' that closes the map";
-  if (message.find("end of sequence flow") != std::string::npos) {
-    return "a ']' that closes the list";
+// What a terse message of the parser means to the author of a sweep. `open_line` is that of the
+// innermost open map or list.
+std::string Meant(const std::string& message, uint32_t open_line) {
+  const auto says = [&](std::string_view part) { return message.find(part) != std::string::npos; };
+  if (says("end of map flow"))
+    return fmt::format("a '}}' that closes what line {} opens", open_line);
+  if (says("end of sequence flow")) {
+    return fmt::format("a ']' that closes what line {} opens", open_line);
   }
-  if (message.find("illegal flow end") != std::string::npos) {
-    return "the bracket that matches the last opened one";
-  }
-  if (message.find("illegal map value") != std::string::npos) {
-    return "quotes around a value that holds ': '";
-  }
-  if (message.find("end of map not found") != std::string::npos) {
-    return "keys of one map indented alike";
-  }
+  if (says("illegal flow end")) return "the bracket that matches the last opened one";
+  if (says("illegal map value")) return "quotes around a value that holds ': '";
+  if (says("end of map not found")) return "keys of one map indented alike";
   return {};
 }
 
@@ -212,17 +211,17 @@ bool CheckText(std::string_view text, Problems& problems) {
 
 std::optional<Node> LoadYaml(std::string_view text, Problems& problems) {
   if (!CheckText(text, problems)) return std::nullopt;
+  TreeBuilder builder(problems);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
-    TreeBuilder builder(problems);
     while (parser.HandleNextDocument(builder)) {
     }
     if (builder.has_root()) return builder.TakeRoot();
     problems.Error({1, 1}, "the file holds nothing", "a sweep: docs/SWEEPS.md has an example");
   } catch (const Stop&) {
   } catch (const YAML::Exception& e) {
-    problems.Error(PlaceOf(e.mark), "broken YAML: " + e.msg, Meant(e.msg));
+    problems.Error(PlaceOf(e.mark), "broken YAML: " + e.msg, Meant(e.msg, builder.open_line()));
   } catch (const std::exception& e) {
     problems.Error({1, 1}, fmt::format("broken YAML: {}", e.what()));
   }

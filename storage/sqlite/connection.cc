@@ -129,6 +129,7 @@ Status Query::Run() {
   return status_;
 }
 
+int Query::num_columns() const { return sqlite3_column_count(statement_); }
 bool Query::IsNull(int column) const {
   return sqlite3_column_type(statement_, column) == SQLITE_NULL;
 }

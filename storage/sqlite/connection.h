@@ -96,6 +96,7 @@ class Query {
   const Status& status() const { return status_; }
 
   // Columns from 0. Valid after Next() gave true, until the next call of it.
+  int num_columns() const;
   bool IsNull(int column) const;
   int64_t Int(int column) const;  // 0 for NULL
   double Real(int column) const;

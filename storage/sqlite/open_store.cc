@@ -15,12 +15,10 @@
 namespace pipeyard::storage {
 namespace {
 
-// A larger log costs disk (40 MB) and saves rewriting the same pages (docs/STORE.md, "Durability").
 constexpr const char* kWriterPragmas =
     "PRAGMA journal_mode = WAL;"
     "PRAGMA synchronous = FULL;"
     "PRAGMA foreign_keys = ON;"
-    "PRAGMA wal_autocheckpoint = 10000;"
     "PRAGMA journal_size_limit = 67108864;"
     "PRAGMA cache_size = -32768;"
     "PRAGMA trusted_schema = OFF";
@@ -126,6 +124,8 @@ Result<std::unique_ptr<Connection>> OpenWriter(const SqliteOptions& options,
   }
   PIPEYARD_RETURN_IF_ERROR(CheckIntegrity(*writer, path));
   PIPEYARD_RETURN_IF_ERROR(writer->Execute(kWriterPragmas));
+  PIPEYARD_RETURN_IF_ERROR(writer->Execute(
+      fmt::format("PRAGMA wal_autocheckpoint = {}", options.wal_autocheckpoint_pages)));
   PIPEYARD_RETURN_IF_ERROR(Migrate(*writer, Migrations()));
   return writer;
 }

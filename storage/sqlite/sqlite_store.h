@@ -27,6 +27,9 @@ struct SqliteOptions {
   Env* env = &PosixEnv();
   // A registered VFS; empty for SQLite's default.
   std::string vfs;
+  // The write-ahead log is copied into the database whenever it has this many pages of 4 KiB. A
+  // larger log costs disk and saves rewriting the same pages (docs/STORE.md, "Durability").
+  int wal_autocheckpoint_pages = 10'000;
 };
 
 // As OpenStore().

@@ -37,6 +37,8 @@ v1::VariantSettings SampleSettings(const std::string& page_cache) {
 }  // namespace
 
 TemporaryFolder::TemporaryFolder() {
+  // Made before this object, it outlives this object also where that is static.
+  static_cast<void>(PosixEnv());
   const char* root = std::getenv("TMPDIR");
   path_ = fmt::format("{}/pipeyard-store-XXXXXX", root == nullptr ? "/tmp" : root);
   if (::mkdtemp(path_.data()) == nullptr) {

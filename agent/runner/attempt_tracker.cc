@@ -78,6 +78,7 @@ void AttemptTracker::OnFinished(const std::string& attempt_id) {
 }
 
 void AttemptTracker::OnForgotten(const std::string& attempt_id) {
+  if (std::find(forgotten_.begin(), forgotten_.end(), attempt_id) != forgotten_.end()) return;
   forgotten_.push_back(attempt_id);
   if (forgotten_.size() > kMaxForgotten) forgotten_.pop_front();
 }

@@ -1,0 +1,364 @@
+#include "controller/report/diff_text.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "base/units.h"
+#include "controller/report/table.h"
+#include "controller/report/words.h"
+
+namespace pipeyard::report {
+namespace {
+
+// Counters of one configuration that stand in the text; all are in the JSON.
+constexpr int kMaxCounters = 6;
+// Smaller relative changes of a counter explain nothing.
+constexpr double kMinCounterChange = 0.01;
+
+using Rows = std::vector<const v1::DiffRow*>;
+
+bool IsLatency(const v1::DiffRow& row) { return row.metric().starts_with("latency"); }
+
+std::string MedianWords(const v1::Side& side, std::string_view unit) {
+  return side.has_median() ? FormatQuantity(side.median(), unit) : "-";
+}
+
+// "1 void, 2 failed, 1 pair dropped"; empty where nothing was lost.
+std::string LossWords(const v1::DiffRow& row) {
+  std::string text;
+  const auto add = [&](uint32_t count, std::string_view what) {
+    if (count > 0) text += fmt::format("{}{} {}", text.empty() ? "" : ", ", count, what);
+  };
+  add(row.void_attempts(), "void");
+  add(row.failed_attempts(), "failed");
+  add(row.dropped_pairs(), row.dropped_pairs() == 1 ? "pair dropped" : "pairs dropped");
+  return text;
+}
+
+// What the tables of one diff have in common.
+struct Layout {
+  explicit Layout(const v1::DiffResponse& diff) {
+    for (const v1::DiffRow& row : diff.rows()) {
+      hosts.insert(row.host());
+      b_labels.insert(row.b_label());
+      is_paired |= row.test() == "signed-rank";
+      is_over_boots |= row.test().ends_with("/boots");
+      is_two_sample |= row.test() == "mann-whitney";
+      is_emulated |= row.emulated();
+      thresholds.insert(row.min_change());
+    }
+  }
+
+  // Columns that would say the same in every row stay empty, and the table leaves them out.
+  std::vector<TableCell> Where(const v1::DiffRow& row) const {
+    return {hosts.size() > 1 ? Printable(row.host()) : "", Printable(row.variant()),
+            b_labels.size() > 1 ? Printable(row.b_label()) : ""};
+  }
+  static std::vector<Column> WhereColumns() { return {{"host"}, {"config"}, {"B"}}; }
+
+  std::set<std::string> hosts;
+  std::set<std::string> b_labels;
+  std::set<double> thresholds;
+  bool is_paired = false;
+  bool is_over_boots = false;
+  bool is_two_sample = false;
+  bool is_emulated = false;
+};
+
+std::string Heading(const v1::DiffResponse& diff, const Layout& layout) {
+  std::string text;
+  if (diff.factor().empty()) {
+    text = fmt::format("diff of {}, run {} against run {}\n", Printable(diff.sweep()),
+                       ShortId(diff.a()), ShortId(diff.b()));
+  } else {
+    text = fmt::format("diff of {}, run {}, along {}\n", Printable(diff.sweep()), ShortId(diff.a()),
+                       Printable(diff.factor()));
+  }
+  const v1::DiffRow& first = diff.rows(0);
+  text += fmt::format(
+      "A = {}{}, B = {}", Printable(first.a_label()), diff.factor().empty() ? "" : " (baseline)",
+      layout.b_labels.size() == 1 ? Printable(first.b_label()) : "as each row says");
+  if (layout.hosts.size() == 1) text += fmt::format("; host {}", Printable(first.host()));
+  text += "\nchange = B against A with its exact 95% interval; ";
+  std::string tests;
+  const auto add = [&](bool is_used, std::string_view name) {
+    if (is_used) tests += (tests.empty() ? "" : ", ") + std::string(name);
+  };
+  add(layout.is_paired, "signed-rank over blocks");
+  add(layout.is_two_sample, "Mann-Whitney");
+  add(layout.is_over_boots, "Mann-Whitney over one median a boot");
+  text += fmt::format("p = {}, not adjusted\n", tests.empty() ? "none" : tests);
+  if (layout.thresholds.size() == 1) {
+    text += fmt::format("smallest change worth a verdict: {}\n",
+                        PercentWords(*layout.thresholds.begin()));
+  }
+  if (layout.is_emulated) {
+    text += "emulated topology: time effects are modelled, only placement counts are evidence\n";
+  }
+  return text;
+}
+
+std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
+  const v1::DiffRow& first = *rows.front();
+  std::vector<Column> columns = Layout::WhereColumns();
+  for (const Column& column :
+       {Column{"A", Align::kRight}, Column{"B", Align::kRight}, Column{"change", Align::kRight},
+        Column{"95% interval"}, Column{"p", Align::kRight}, Column{"n", Align::kRight},
+        Column{"verdict"}, Column{"lost"}}) {
+    columns.push_back(column);
+  }
+  columns[3].header = "median A";
+  columns[4].header = "median B";
+  Table table(columns);
+  for (const v1::DiffRow* row : rows) {
+    std::vector<TableCell> cells = layout.Where(*row);
+    cells.emplace_back(MedianWords(row->a(), row->unit()));
+    cells.emplace_back(MedianWords(row->b(), row->unit()));
+    cells.emplace_back(EffectWords(*row));
+    cells.emplace_back(IntervalWords(*row));
+    cells.emplace_back(ProbabilityWords(*row));
+    cells.emplace_back(CountWords(*row));
+    cells.emplace_back(VerdictWords(*row), VerdictTone(*row));
+    cells.emplace_back(LossWords(*row), Tone::kUnsure);
+    table.Row(std::move(cells));
+  }
+  return fmt::format("\n{} ({})\n{}", Printable(first.metric()), DirectionWords(first.better()),
+                     table.Render(use_colour));
+}
+
+std::string CompactWords(const v1::DiffRow& row) {
+  const std::string& verdict = row.verdict();
+  if (verdict == "missing") return "missing";
+  const std::string_view word = verdict == "improved"    ? "better"
+                                : verdict == "regressed" ? "worse"
+                                : verdict == "unchanged" ? "same"
+                                : verdict == "changed"   ? "changed"
+                                                         : "unclear";
+  return fmt::format("{} {}", EffectWords(row), word);
+}
+
+// One line a configuration, one column a latency metric.
+std::string CompactTable(const Rows& rows, const Layout& layout, bool use_colour) {
+  std::vector<std::string> metrics;
+  using Where = std::array<std::string, 3>;
+  std::vector<Where> order;
+  std::map<Where, std::map<std::string, const v1::DiffRow*>> lines;
+  for (const v1::DiffRow* row : rows) {
+    if (std::find(metrics.begin(), metrics.end(), row->metric()) == metrics.end()) {
+      metrics.push_back(row->metric());
+    }
+    const Where where{row->host(), row->variant(), row->b_label()};
+    if (!lines.contains(where)) order.push_back(where);
+    lines[where][row->metric()] = row;
+  }
+  std::vector<Column> columns = Layout::WhereColumns();
+  for (const std::string& metric : metrics) {
+    const size_t cut = metric.find('_');
+    columns.push_back(
+        {Printable(cut == std::string::npos ? metric : metric.substr(cut + 1)), Align::kRight});
+  }
+  columns.push_back({"n", Align::kRight});
+  columns.push_back({"lost"});
+  Table table(columns);
+  for (const Where& where : order) {
+    const auto& line = lines[where];
+    const v1::DiffRow& first = *line.begin()->second;
+    std::vector<TableCell> cells = layout.Where(first);
+    for (const std::string& metric : metrics) {
+      const auto found = line.find(metric);
+      if (found == line.end()) {
+        cells.emplace_back("-");
+      } else {
+        cells.emplace_back(CompactWords(*found->second), VerdictTone(*found->second));
+      }
+    }
+    cells.emplace_back(CountWords(first));
+    cells.emplace_back(LossWords(first), Tone::kUnsure);
+    table.Row(std::move(cells));
+  }
+  return fmt::format("\nlatency ({}), change of each with its verdict; all numbers: -o json\n{}",
+                     DirectionWords(rows.front()->better()), table.Render(use_colour));
+}
+
+std::string ReferenceTable(const v1::DiffResponse& diff, bool use_colour) {
+  std::set<std::string> hosts;
+  for (const v1::ReferenceRow& row : diff.references()) hosts.insert(row.host());
+  Table table({{"host"},
+               {"config"},
+               {"metric"},
+               {"median", Align::kRight},
+               {"MAD", Align::kRight},
+               {"n", Align::kRight}});
+  for (const v1::ReferenceRow& row : diff.references()) {
+    table.Row({Printable(row.host()), Printable(row.variant()), Printable(row.metric()),
+               MedianWords(row.side(), row.unit()),
+               row.side().has_mad() ? FormatQuantity(row.side().mad(), row.unit()) : "-",
+               std::to_string(row.side().n())});
+  }
+  return "\nfor reference, not compared (variants without the compared factor)\n" +
+         table.Render(use_colour);
+}
+
+double CounterChange(const v1::DiffRow::CounterDelta& counter) {
+  if (!counter.has_a() || !counter.has_b()) return 1;
+  const double largest = std::max(std::abs(counter.a()), std::abs(counter.b()));
+  return largest == 0 ? 0 : std::abs(counter.b() - counter.a()) / largest;
+}
+
+std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, bool use_colour) {
+  std::vector<Column> columns = Layout::WhereColumns();
+  for (const Column& column :
+       {Column{"counter"}, Column{"median A", Align::kRight}, Column{"median B", Align::kRight},
+        Column{"change", Align::kRight}}) {
+    columns.push_back(column);
+  }
+  Table table(columns);
+  std::set<std::array<std::string, 3>> seen;
+  for (const v1::DiffRow& row : diff.rows()) {
+    if (!seen.insert({row.host(), row.variant(), row.b_label()}).second) continue;
+    std::vector<TableCell> where = layout.Where(row);
+    int shown = 0;
+    for (const v1::DiffRow::CounterDelta& counter : row.counters()) {
+      if (shown == kMaxCounters || CounterChange(counter) < kMinCounterChange) break;
+      std::vector<TableCell> cells = shown++ == 0 ? where : std::vector<TableCell>(3, "");
+      const auto value = [&](bool has, double x) {
+        return has ? FormatQuantity(x, counter.unit()) : std::string("-");
+      };
+      const auto maybe = [](bool has, double x) {
+        return has ? std::optional<double>(x) : std::nullopt;
+      };
+      cells.emplace_back(Printable(counter.name()));
+      cells.emplace_back(value(counter.has_a(), counter.a()));
+      cells.emplace_back(value(counter.has_b(), counter.b()));
+      cells.emplace_back(ChangeWords(maybe(counter.has_a(), counter.a()),
+                                     maybe(counter.has_b(), counter.b()), counter.unit()));
+      table.Row(std::move(cells));
+    }
+  }
+  if (table.empty()) return "";
+  return "\nwhat the mechanism did (medians over the trials, most changed first)\n" +
+         table.Render(use_colour);
+}
+
+struct Tally {
+  uint32_t improved = 0, regressed = 0, changed = 0, unchanged = 0, inconclusive = 0, missing = 0;
+
+  void Add(const std::string& verdict) {
+    ++(verdict == "improved"    ? improved
+       : verdict == "regressed" ? regressed
+       : verdict == "changed"   ? changed
+       : verdict == "unchanged" ? unchanged
+       : verdict == "missing"   ? missing
+                                : inconclusive);
+  }
+  uint32_t total() const {
+    return improved + regressed + changed + unchanged + inconclusive + missing;
+  }
+};
+
+std::string InWords(const v1::DiffResponse& diff, bool use_colour) {
+  Tally all;
+  std::vector<std::pair<std::string, std::string>> order;
+  std::map<std::pair<std::string, std::string>, std::pair<Tally, const v1::DiffRow*>> by_metric;
+  for (const v1::DiffRow& row : diff.rows()) {
+    all.Add(row.verdict());
+    const std::pair<std::string, std::string> key{row.metric(), row.b_label()};
+    auto& entry = by_metric[key];
+    if (entry.second == nullptr) order.push_back(key);
+    entry.first.Add(row.verdict());
+    entry.second = &row;
+  }
+  std::string text = "\nin words\n";
+  for (const auto& key : order) {
+    const auto& [tally, row] = by_metric[key];
+    const Tone tone = tally.regressed > 0  ? Tone::kBad
+                      : tally.improved > 0 ? Tone::kGood
+                                           : Tone::kPlain;
+    std::string line =
+        fmt::format("{}: {} is better than {} in {} of {}, worse in {}", Printable(key.first),
+                    Printable(key.second), Printable(row->a_label()), tally.improved, tally.total(),
+                    tally.regressed);
+    const auto add = [&](uint32_t count, std::string_view what) {
+      if (count > 0) line += fmt::format(", {} in {}", what, count);
+    };
+    add(tally.changed, "changed");
+    add(tally.unchanged, "unchanged");
+    add(tally.inconclusive, "inconclusive");
+    add(tally.missing, "missing");
+    text += "  " + Paint(line, tone, use_colour) + "\n";
+  }
+  text += fmt::format(
+      "{} compared: {} improved, {} regressed, {}{} unchanged, {} inconclusive, {} missing\n",
+      all.total(), all.improved, all.regressed,
+      all.changed > 0 ? fmt::format("{} changed, ", all.changed) : "", all.unchanged,
+      all.inconclusive, all.missing);
+  text += fmt::format("p is not adjusted: {}, {:.2g} false {} to expect at 0.05\n",
+                      Plural(diff.tests(), "test"), diff.expected_false_positives(),
+                      diff.expected_false_positives() == 1 ? "positive" : "positives");
+  return text;
+}
+
+}  // namespace
+
+std::string DiffText(const v1::DiffResponse& diff, bool use_colour) {
+  if (diff.rows().empty()) return "nothing was compared\n";
+  const Layout layout(diff);
+  std::vector<std::string> order;
+  std::map<std::string, Rows> full;
+  Rows compact;
+  const bool has_others = std::any_of(diff.rows().begin(), diff.rows().end(),
+                                      [](const v1::DiffRow& row) { return !IsLatency(row); });
+  for (const v1::DiffRow& row : diff.rows()) {
+    if (has_others && IsLatency(row)) {
+      compact.push_back(&row);
+      continue;
+    }
+    Rows& rows = full[row.metric() + "\n" + row.unit()];
+    if (rows.empty()) order.push_back(row.metric() + "\n" + row.unit());
+    rows.push_back(&row);
+  }
+
+  std::string text = Heading(diff, layout);
+  for (const std::string& key : order) text += FullTable(full[key], layout, use_colour);
+  if (!compact.empty()) text += CompactTable(compact, layout, use_colour);
+  if (!diff.references().empty()) text += ReferenceTable(diff, use_colour);
+  text += CounterTable(diff, layout, use_colour);
+  text += InWords(diff, use_colour);
+  if (!diff.warnings().empty()) {
+    text += "\nwarnings\n";
+    for (const std::string& warning : diff.warnings()) {
+      text += "  " + Paint(Printable(warning), Tone::kUnsure, use_colour) + "\n";
+    }
+  }
+  return text;
+}
+
+std::string StatText(const v1::DiffRow& row, bool use_colour) {
+  Table table(
+      {{""}, {"n", Align::kRight}, {"median", Align::kRight}, {"MAD", Align::kRight}, {"from"}});
+  const auto add = [&](const char* name, const v1::Side& side, const std::string& label) {
+    table.Row({name, std::to_string(side.n()), fmt::format("{:.6g}", side.median()),
+               fmt::format("{:.4g}", side.mad()), Printable(label)});
+  };
+  add("A", row.a(), row.a_label());
+  add("B", row.b(), row.b_label());
+  std::string text = table.Render(use_colour);
+  const bool is_ratio = row.effect().kind() == "ratio";
+  text += fmt::format("change   {} {} (Hodges-Lehmann {}, exact 95% interval)\n", EffectWords(row),
+                      IntervalWords(row), is_ratio ? "ratio B/A" : "shift B - A");
+  text += fmt::format("p        {} (Mann-Whitney, two-sided; {} is the least these n can reach)\n",
+                      ProbabilityWords(row), fmt::format("{:.2g}", row.min_p()));
+  text += fmt::format("verdict  {}; {}, smallest change worth a verdict {}\n",
+                      Paint(VerdictWords(row), VerdictTone(row), use_colour),
+                      DirectionWords(row.better()), PercentWords(row.min_change()));
+  return text;
+}
+
+}  // namespace pipeyard::report

@@ -8,6 +8,11 @@
 #define PIPEYARD_TSA(x)
 #endif
 
+// Abseil, which comes with gRPC's headers, defines some of these names with the same meaning.
+#undef GUARDED_BY
+#undef PT_GUARDED_BY
+#undef NO_THREAD_SAFETY_ANALYSIS
+
 #define CAPABILITY(name) PIPEYARD_TSA(capability(name))
 #define SCOPED_CAPABILITY PIPEYARD_TSA(scoped_lockable)
 #define GUARDED_BY(x) PIPEYARD_TSA(guarded_by(x))

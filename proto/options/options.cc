@@ -61,7 +61,7 @@ class Parser {
       std::vector<std::string> reversed(arguments_.rbegin(), arguments_.rend());
       app_.parse(reversed);
     } catch (const CLI::CallForHelp&) {
-      return Say(Deepest()->help());
+      return Say(Help());
     } catch (const CLI::CallForAllHelp&) {
       return Say(app_.help("", CLI::AppFormatMode::All));
     } catch (const CLI::CallForVersion&) {
@@ -183,8 +183,11 @@ class Parser {
     if (option.value_name.empty()) {
       made = app.add_flag(names, option.help);
     } else {
-      std::string help = option.help;
-      if (!option.default_value.empty()) help += fmt::format(" (default {})", option.default_value);
+      // const: CLI11 takes a text that it could write to for the option's variable.
+      const std::string help =
+          option.default_value.empty()
+              ? option.help
+              : fmt::format("{} (default {})", option.help, option.default_value);
       made = app.add_option(names, help)
                  ->type_name(option.choices.empty()
                                  ? option.value_name
@@ -213,8 +216,23 @@ class Parser {
     }
   }
 
+  // CLI11 names a subcommand alone in its usage line, and says nothing there of the program's
+  // options.
+  std::string Help() {
+    CLI::App* const deepest = Deepest();
+    return deepest->help(deepest->get_parent() == nullptr ? "" : Path(deepest->get_parent()));
+  }
+
   std::string Explain(const CLI::ParseError& error) {
     const std::string text = error.what();
+    if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr &&
+        text == "A subcommand is required") {
+      std::vector<std::string> names;
+      for (const CLI::App* app : Deepest()->get_subcommands([](const CLI::App*) { return true; }))
+        names.push_back(app->get_name());
+      return fmt::format("a command is missing after '{}': {}", Path(Deepest()),
+                         fmt::join(names, ", "));
+    }
     if (dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr) {
       const std::vector<std::string> extras = app_.remaining(true);
       if (!extras.empty()) {
@@ -227,6 +245,14 @@ class Parser {
       }
     }
     return text;
+  }
+
+  // "pipeyard sweep".
+  static std::string Path(const CLI::App* app) {
+    std::string words;
+    for (; app != nullptr; app = app->get_parent())
+      words = app->get_name() + (words.empty() ? "" : " ") + words;
+    return words;
   }
 
   ParseResult Say(std::string text) {

@@ -176,8 +176,17 @@ TEST(Options, HelpAndVersionGoToStdoutWithZero) {
 
   EXPECT_EQ(help.exit_status, 0);
   EXPECT_THAT(help.out, HasSubstr("--set"));
+  EXPECT_THAT(help.out, HasSubstr("Usage: cli sweep submit"));
+  EXPECT_THAT(ParseWords(Cli(), {"--help"}).out, HasSubstr("its address (default 127.0.0.1:7420)"));
   EXPECT_EQ(version.exit_status, 0);
   EXPECT_EQ(version.out, "daemon " + Version() + "\n");
+}
+
+TEST(Options, MissingCommandIsToldWithTheChoice) {
+  EXPECT_THAT(ParseWords(Cli(), {}).err,
+              HasSubstr("a command is missing after 'cli': sweep, stat, launch"));
+  EXPECT_THAT(ParseWords(Cli(), {"sweep"}).err,
+              HasSubstr("a command is missing after 'cli sweep': submit, plan"));
 }
 
 TEST(Options, MissingPositionalIsAMistake) {

@@ -1,31 +1,20 @@
 #include "workloads/pipe/pipe.h"
 
 #include <errno.h>
-#include <time.h>
 
 #include <utility>
 
-#include "workloads/pipe/page_cache.h"
+#include "workloads/memory/monotonic.h"
 #include "workloads/pipe/pipe_lock.h"
 
 namespace pipeyard::pipe {
-namespace {
-
-int64_t NowNanos() {
-  timespec now;
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
-}  // namespace
-
 Slot& Pipe::SlotAt(uint32_t position) {
   const uint32_t mask = info_->ring_slots.load(std::memory_order_relaxed) - 1;
   return reinterpret_cast<Slot*>(env_.region + info_->slots_offset)[position & mask];
 }
 
 bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
-  const int64_t deadline = NowNanos() + env_.wait_spin.count();
+  const int64_t deadline = memory::MonotonicNanos() + env_.wait_spin.count();
   const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   do {
     for (int i = 0; i < 16; ++i) {
@@ -37,7 +26,7 @@ bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
       if (is_ready || memory::IsInterrupted(worker.wait_node())) return true;
       memory::SpinPause();
     }
-  } while (NowNanos() < deadline);
+  } while (memory::MonotonicNanos() < deadline);
   return false;
 }
 
@@ -80,28 +69,27 @@ int Pipe::CloseReader(Worker& worker) { return ChangeEnds(worker, -1, 0); }
 int Pipe::CloseWriter(Worker& worker) { return ChangeEnds(worker, 0, -1); }
 
 int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
-  PipeInfo& info = *info_;
-  PipeLock lock(info, worker);
+  PipeLock lock(*info_, worker);
   if (lock.is_owner_dead()) {
     lock.Release();
     SpreadOwnerDeath();
     return EOWNERDEAD;
   }
   const uint32_t readers =
-      info.readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);
+      info_->readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);
   const uint32_t writers =
-      info.writers.load(std::memory_order_relaxed) + static_cast<uint32_t>(writer_change);
-  info.readers.store(readers, std::memory_order_relaxed);
-  info.writers.store(writers, std::memory_order_relaxed);
-  info.files += static_cast<uint32_t>(reader_change + writer_change);
+      info_->writers.load(std::memory_order_relaxed) + static_cast<uint32_t>(writer_change);
+  info_->readers.store(readers, std::memory_order_relaxed);
+  info_->writers.store(writers, std::memory_order_relaxed);
+  info_->files += static_cast<uint32_t>(reader_change + writer_change);
   const bool is_close = reader_change + writer_change < 0;
   // Everybody, not the first one only: each of them has to see the end of file or the broken pipe
   // by itself (H3).
   if (is_close && (readers == 0) != (writers == 0)) {
-    worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeAll(env_.region));
-    worker.Count(Counter::kWriterWakeups, info.writers_waiting.WakeAll(env_.region));
+    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeAll(env_.region));
+    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeAll(env_.region));
   }
-  if (info.files == 0) ReleasePages(worker);
+  if (info_->files == 0) ReleasePages(worker);
   return 0;
 }
 
@@ -120,8 +108,7 @@ void Pipe::ReleasePages(Worker& worker) {
 }
 
 int64_t Pipe::QueuedBytes(Worker& worker) {
-  PipeInfo& info = *info_;
-  PipeLock lock(info, worker);
+  PipeLock lock(*info_, worker);
   if (lock.is_owner_dead()) return -EOWNERDEAD;
   int64_t bytes = 0;
   for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) bytes += SlotAt(ends.tail).length;

@@ -3,9 +3,8 @@
 // Thread safety: a local of one call.
 #pragma once
 
-#include <time.h>
-
 #include "base/thread_annotations.h"
+#include "workloads/memory/monotonic.h"
 #include "workloads/pipe/pipe_info.h"
 #include "workloads/pipe/worker.h"
 
@@ -29,12 +28,6 @@ class SCOPED_CAPABILITY PipeLock {
   bool is_owner_dead() const { return is_owner_dead_; }
 
  private:
-  static uint64_t NowNanos() {
-    timespec now;
-    ::clock_gettime(CLOCK_MONOTONIC, &now);
-    return static_cast<uint64_t>(now.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(now.tv_nsec);
-  }
-
   void Take() NO_THREAD_SAFETY_ANALYSIS {
     const memory::LockOutcome outcome = info_.mutex.Lock();
     is_held_ = true;
@@ -42,16 +35,16 @@ class SCOPED_CAPABILITY PipeLock {
     if constexpr (memory::kCountersEnabled) {
       worker_.Count(Counter::kMutexAcquisitions);
       if (outcome.was_contended) worker_.Count(Counter::kMutexContended);
-      held_since_ns_ = worker_.IsHoldSampled() ? NowNanos() : 0;
+      held_since_ns_ = worker_.IsHoldSampled() ? memory::MonotonicNanos() : 0;
     }
   }
 
   void Give() NO_THREAD_SAFETY_ANALYSIS {
-    const uint64_t held_until_ns = held_since_ns_ != 0 ? NowNanos() : 0;
+    const int64_t held_until_ns = held_since_ns_ != 0 ? memory::MonotonicNanos() : 0;
     info_.mutex.Unlock();
     is_held_ = false;
     if (held_until_ns != 0) [[unlikely]] {
-      const uint64_t held_ns = held_until_ns - held_since_ns_;
+      const auto held_ns = static_cast<uint64_t>(held_until_ns - held_since_ns_);
       worker_.Count(Counter::kMutexHoldSamples);
       worker_.Count(Counter::kMutexHoldSampled, held_ns);
       worker_.counters().Max(Counter::kMutexHoldMax, held_ns);
@@ -62,7 +55,7 @@ class SCOPED_CAPABILITY PipeLock {
   Worker& worker_;
   bool is_held_ = false;
   bool is_owner_dead_ = false;
-  uint64_t held_since_ns_ = 0;
+  int64_t held_since_ns_ = 0;
 };
 
 }  // namespace pipeyard::pipe

@@ -26,9 +26,8 @@ IoResult Pipe::Read(Worker& worker, void* data, size_t size, IoMode mode) {
 template <typename Cache>
 IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mode) {
   memory::PageAllocator& pages = *env_.pages;
-  PipeInfo& info = *info_;
-  PipeLock lock(info, worker);
-  const uint32_t max_usage = info.max_usage.load(std::memory_order_relaxed);
+  PipeLock lock(*info_, worker);
+  const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   memory::PendingWakes wakes;
   IoResult result;
   size_t done = 0;
@@ -49,14 +48,14 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mod
         // The rule of 2025: a writer waits only when the pipe was full, so only then is one woken.
         wake_writer |= ends.IsFull(max_usage);
         slot.kind = SlotKind::kNone;
-        Cache::Put(pages, worker, info.cache, page);
+        Cache::Put(pages, worker, info_->cache, page);
         ++ends.tail;
         Publish(ends);
       }
       if (done == size) break;
       continue;
     }
-    if (done != 0 || info.writers.load(std::memory_order_relaxed) == 0) break;
+    if (done != 0 || info_->writers.load(std::memory_order_relaxed) == 0) break;
     if (mode == IoMode::kNonblocking) {
       result.error = EAGAIN;
       break;
@@ -75,9 +74,9 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mod
     return {0, EOWNERDEAD};
   }
   if (wake_writer)
-    worker.Count(Counter::kWriterWakeups, info.writers_waiting.WakeOne(env_.region, wakes));
+    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env_.region, wakes));
   if (wake_next_reader && !Ends().IsEmpty()) {
-    worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeOne(env_.region, wakes));
+    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env_.region, wakes));
   }
   lock.Release();
   if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);

@@ -29,9 +29,8 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
   typename Cache::Batch batch;
   Cache::Preallocate(pages, worker, size, batch);  // 2
 
-  PipeInfo& info = *info_;
-  PipeLock lock(info, worker);  // 3
-  const uint32_t max_usage = info.max_usage.load(std::memory_order_relaxed);
+  PipeLock lock(*info_, worker);  // 3
+  const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   const size_t page_bytes = pages.page_bytes();
   memory::PendingWakes wakes;
   IoResult result;
@@ -39,13 +38,13 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
   bool was_empty = false;
   bool wake_next_writer = false;
 
-  if (!lock.is_owner_dead() && info.readers.load(std::memory_order_relaxed) != 0) {
+  if (!lock.is_owner_dead() && info_->readers.load(std::memory_order_relaxed) != 0) {
     const HeadTail ends = Ends();
     was_empty = ends.IsEmpty();
     done = Merge(data, size, ends);  // 4
   }
   while (!lock.is_owner_dead()) {  // 5
-    if (info.readers.load(std::memory_order_relaxed) == 0) {
+    if (info_->readers.load(std::memory_order_relaxed) == 0) {
       result.is_sigpipe = true;
       result.error = EPIPE;
       break;
@@ -53,7 +52,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
     if (done == size) break;
     HeadTail ends = Ends();
     if (!ends.IsFull(max_usage)) {
-      const memory::PageId page = Cache::Get(pages, worker, info.cache, batch);
+      const memory::PageId page = Cache::Get(pages, worker, info_->cache, batch);
       if (page == memory::kNoPage) {
         result.error = ENOMEM;
         break;
@@ -77,7 +76,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
       break;
     }
     if (was_empty)
-      worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeOne(env_.region, wakes));
+      worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env_.region, wakes));
     Sleep(lock, /*is_reader=*/false, worker, wakes);
     if (lock.is_owner_dead()) break;
     was_empty = Ends().IsEmpty();
@@ -90,11 +89,11 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
     SpreadOwnerDeath();
     return {0, EOWNERDEAD};
   }
-  Cache::Recycle(worker, info.cache, batch);  // 7
+  Cache::Recycle(worker, info_->cache, batch);  // 7
   if (was_empty)
-    worker.Count(Counter::kReaderWakeups, info.readers_waiting.WakeOne(env_.region, wakes));
+    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env_.region, wakes));
   if (wake_next_writer && !Ends().IsFull(max_usage)) {
-    worker.Count(Counter::kWriterWakeups, info.writers_waiting.WakeOne(env_.region, wakes));
+    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env_.region, wakes));
   }
   lock.Release();
   if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);

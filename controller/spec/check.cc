@@ -73,8 +73,8 @@ void CheckSupport(const Draft& draft, Problems& problems) {
 void CheckZips(Draft& draft, Problems& problems) {
   std::set<std::string> zipped;
   for (const ZipGroup& group : draft.zips) {
-    std::vector<std::string> sizes;
-    bool is_even = true;
+    std::vector<std::string> shown;
+    std::set<size_t> lengths;
     for (const std::string& name : group.names) {
       const Factor* const factor = draft.FindFactor(name);
       if (factor == nullptr) {
@@ -87,13 +87,13 @@ void CheckZips(Draft& draft, Problems& problems) {
         problems.Error(group.place, fmt::format("zip: '{}' is zipped twice", name));
         draft.is_expandable = false;
       }
-      sizes.push_back(fmt::format("{} has {}", name, factor->levels.size()));
-      is_even =
-          is_even && factor->levels.size() == draft.FindFactor(group.names.front())->levels.size();
+      shown.push_back(fmt::format("{} has {}", name, factor->levels.size()));
+      lengths.insert(factor->levels.size());
     }
-    if (draft.is_expandable && !is_even) {
+    // After another problem lengths may be those of what could be read.
+    if (draft.is_expandable && lengths.size() > 1) {
       problems.Error(group.place,
-                     fmt::format("zip: factors of unequal length: {}", fmt::join(sizes, ", ")),
+                     fmt::format("zip: factors of unequal length: {}", fmt::join(shown, ", ")),
                      "as many levels in each");
       draft.is_expandable = false;
     }

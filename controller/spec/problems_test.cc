@@ -166,6 +166,7 @@ std::vector<BadSweep> BadSweeps() {
       {"CompareWithoutBaseline", Replaced(kGood, ", baseline: 1", ""), 6,
        "the key 'baseline' is missing"},
       {"ZipNoFactor", with("zip: [[writers, readers]]"), 9, "zip: 'readers' is no factor"},
+      {"ZipNoFactorFirst", with("zip: [[readers, writers]]"), 9, "zip: 'readers' is no factor"},
       {"ZipOfNames", with("zip: [writers, readers]"), 9,
        "zip: 'writers' stands here; a list of lists"},
       {"ZippedTwice",

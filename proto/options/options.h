@@ -3,7 +3,7 @@
 // An option's value comes from the first of: the command line, the environment (PIPEYARD_STATE for
 // --state), the file named by
 // --config (YAML, one `name: value` a line, names without dashes), its default. Not for sweep
-// files. The libraries behind it (CLI11, yaml-cpp) are known to options.cc and config_file.cc
+// files. The libraries behind it (CLI11, yaml-cpp) are known to parser.cc and config_file.cc
 // alone.
 //
 // Thread safety: values; Parse() is called once, from main.

@@ -184,5 +184,5 @@ class FleetTest(unittest.TestCase):
 
     @staticmethod
     def samples_of_attempt():
-        return '''SELECT count(*) FROM samples JOIN attempts USING (attempt_rowid) JOIN metrics USING (metric_rowid)
+        return '''SELECT count(*) FROM samples JOIN attempts USING (attempt) JOIN metrics USING (metric)
                   WHERE attempts.attempt_id = ? AND metrics.name = ?'''

@@ -130,6 +130,67 @@ TEST(Catalog, MetricsOfTransferHaveUnitsAndDirections) {
             "latency_max ns lower max\n");
 }
 
+// "1 to 1024", "`threads`, *later* `processes`".
+std::string ValuesOf(const Definition& definition) {
+  if (definition.kind == Kind::kFlag) return "`true`, `false`";
+  if (definition.kind == Kind::kChoice) {
+    std::vector<std::string> words;
+    for (const std::string_view choice : definition.choices) {
+      const bool is_later = WhyUnsupported(definition, std::string(choice)).has_value();
+      words.push_back(fmt::format("{}`{}`", is_later ? "*later* " : "", choice));
+    }
+    return fmt::format("{}", fmt::join(words, ", "));
+  }
+  if (definition.kind == Kind::kText || definition.kind == Kind::kStructure) return "";
+  const std::string low = FormatValue(definition, definition.min);
+  if (definition.max == INT64_MAX) return fmt::format("{} or more", low);
+  return fmt::format("{} to {}", low, FormatValue(definition, definition.max));
+}
+
+std::string SettingsTable() {
+  std::string table =
+      "| name | of | kind | default | values | | meaning |\n|---|---|---|---|---|---|---|\n";
+  for (const Definition& definition : Definitions()) {
+    const std::string shown = FormatValue(definition, definition.default_value);
+    const bool is_of_later_workloads =
+        !definition.workloads.empty() &&
+        std::none_of(definition.workloads.begin(), definition.workloads.end(),
+                     [](std::string_view name) { return FindWorkload(name)->is_supported; });
+    table += fmt::format(
+        "| `{}` | {} | {} | {} | {} | {} | {} |\n", definition.name,
+        definition.workloads.empty() ? "every workload"
+                                     : fmt::format("{}", fmt::join(definition.workloads, ", ")),
+        KindName(definition.kind), shown.empty() ? "absent" : fmt::format("`{}`", shown),
+        ValuesOf(definition),
+        is_of_later_workloads     ? "*later*"
+        : definition.is_supported ? ""
+                                  : "at its default",
+        definition.help);
+  }
+  return table;
+}
+
+TEST(Docs, SettingsAreThoseOfTheCatalog) {
+  const std::string path = std::string(PIPEYARD_SOURCE_DIR) + "/docs/SWEEPS.md";
+  std::string text = testing::ReadFile(path);
+  const std::string begin = "from the catalog -->\n";
+  const size_t start = text.find(begin);
+  const size_t end = text.find("<!-- /settings -->");
+  ASSERT_NE(start, std::string::npos);
+  ASSERT_NE(end, std::string::npos);
+  const size_t table = start + begin.size();
+
+  if (testing::UpdatesGolden()) {
+    text.replace(table, end - table, SettingsTable());
+    std::ofstream(path, std::ios::binary) << text;
+  }
+
+  EXPECT_EQ(testing::ReadFile(path).substr(table, SettingsTable().size()), SettingsTable())
+      << "PIPEYARD_UPDATE_GOLDEN=1 rewrites the table";
+  EXPECT_NE(testing::ReadFile(path).find(SettingsTable() + "<!-- /settings -->"),
+            std::string::npos);
+}
+
 TEST(NearestName, FindsTyposAndNothingFarAway) {
   constexpr std::array<std::string_view, 4> kKnown{"transfer", "messaging", "writers", "fds"};
   const std::vector<std::pair<std::string, std::string>> cases = {{"transfr", "transfer"},

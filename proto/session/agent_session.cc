@@ -7,12 +7,29 @@
 
 #include "base/log.h"
 #include "proto/session/messages.h"
+#include "proto/session/text.h"
 
 namespace pipeyard::session {
 namespace {
 
 // Messages besides frames that may wait in the transport before heartbeats are left out.
 constexpr size_t kMaxQueuedBesidesFrames = 4;
+
+// Facts come from files of the host, which may hold anything.
+void CleanFacts(v1::HostFacts* facts) {
+  for (std::string* const text : {facts->mutable_kernel_release(), facts->mutable_machine(),
+                                  facts->mutable_cpu_model(), facts->mutable_hypervisor()}) {
+    *text = CleanText(*text, kMaxTextBytes);
+  }
+  for (v1::NumaNode& node : *facts->mutable_nodes()) {
+    *node.mutable_cpus() = CleanText(node.cpus(), kMaxTextBytes);
+  }
+  google::protobuf::Map<std::string, std::string> more;
+  for (const auto& [name, value] : facts->more()) {
+    more[CleanText(name, kMaxTextBytes)] = CleanText(value, kMaxTextBytes);
+  }
+  facts->mutable_more()->swap(more);
+}
 
 bool IsFinalRefusal(v1::HelloRefused::Reason reason) {
   return reason != v1::HelloRefused::REASON_CLONED_ID;
@@ -32,6 +49,7 @@ AgentSession::AgentSession(Executor& executor, const Clock& clock, Dialer& diale
       hello_(std::move(hello)),
       random_(options.seed) {
   hello_.set_protocol_version(kProtocolVersion);
+  CleanFacts(hello_.mutable_facts());
 }
 
 AgentSession::~AgentSession() { Stop(); }
@@ -49,6 +67,11 @@ void AgentSession::Stop() {
     stream_->Close(Cancelled("the agent stops"));
     stream_.reset();
   }
+}
+
+void AgentSession::SetFacts(v1::HostFacts facts) {
+  CleanFacts(&facts);
+  hello_.mutable_facts()->Swap(&facts);
 }
 
 void AgentSession::Dial() {
@@ -241,14 +264,14 @@ void AgentSession::Refuse(const std::string& attempt_id, v1::Refused::Reason rea
   refused->set_attempt_id(attempt_id);
   refused->set_epoch(welcome_.epoch());
   refused->set_reason(reason);
-  refused->set_text(text.substr(0, kMaxTextBytes));
+  refused->set_text(CleanText(text, kMaxTextBytes));
   stream_->Send(std::move(message));
 }
 
 void AgentSession::SendProgress(const std::string& text) {
   if (state_ != State::kAttached || stream_->num_unsent() > 0) return;
   v1::AgentMessage message;
-  message.mutable_progress()->set_text(text.substr(0, kMaxTextBytes));
+  message.mutable_progress()->set_text(CleanText(text, kMaxTextBytes));
   stream_->Send(std::move(message));
 }
 

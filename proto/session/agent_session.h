@@ -119,7 +119,7 @@ class AgentSession final : private StreamHandler<v1::ControllerMessage> {
   void SendProgress(const std::string& text);
 
   // The facts of the host changed: said in the next Hello.
-  void SetFacts(v1::HostFacts facts) { hello_.mutable_facts()->Swap(&facts); }
+  void SetFacts(v1::HostFacts facts);
 
   State state() const { return state_; }
   // Of the newest Welcome; empty and 0 before the first.

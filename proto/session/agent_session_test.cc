@@ -151,6 +151,20 @@ TEST_F(AgentSessionTest, SaysHelloFirstWithEverythingItHolds) {
   EXPECT_EQ(hello.held(1).store_id(), TestId(901));
 }
 
+TEST_F(AgentSessionTest, FactsThatAreNotUtf8DoNotKeepTheAgentOut) {
+  session_.Stop();
+  v1::HostFacts facts;
+  facts.set_cpu_model("\xff CPU");
+  (*facts.mutable_more())["cmdline"] = std::string(5000, '\xfe');
+  session_.SetFacts(facts);
+  session_.Start();
+
+  v1::AgentMessage parsed;
+  ASSERT_TRUE(parsed.ParseFromString(wire().sent[0].SerializeAsString()));
+  EXPECT_EQ(ValidateAgentMessage(parsed), Status::Ok());
+  EXPECT_EQ(parsed.hello().facts().cpu_model(), "? CPU");
+}
+
 TEST_F(AgentSessionTest, SendsNothingElseBeforeWelcome) {
   Hold(1, 4);
   session_.FramesSpooled();

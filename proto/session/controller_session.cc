@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "proto/session/messages.h"
+#include "proto/session/text.h"
 
 namespace pipeyard::session {
 namespace {
@@ -135,7 +136,7 @@ void ControllerSession::Refuse(v1::HelloRefused::Reason reason, const std::strin
   v1::ControllerMessage message;
   v1::HelloRefused* refused = message.mutable_hello_refused();
   refused->set_reason(reason);
-  refused->set_text(text.substr(0, kMaxTextBytes));
+  refused->set_text(CleanText(text, kMaxTextBytes));
   refused->set_protocol_version(kProtocolVersion);
   stream_->Send(std::move(message));
   Close(FailedPrecondition(text));
@@ -169,7 +170,7 @@ void ControllerSession::SendCancel(const std::string& attempt_id, const std::str
   if (state_ != State::kAttached) return;
   v1::ControllerMessage message;
   message.mutable_cancel()->set_attempt_id(attempt_id);
-  message.mutable_cancel()->set_reason(reason.substr(0, kMaxTextBytes));
+  message.mutable_cancel()->set_reason(CleanText(reason, kMaxTextBytes));
   stream_->Send(std::move(message));
 }
 

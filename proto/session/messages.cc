@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "proto/session/text.h"
 
 namespace pipeyard::session {
 namespace {
@@ -283,6 +284,9 @@ Status ValidateFrame(const v1::Frame& frame) {
   if (frame.ByteSizeLong() > kMaxMessageBytes - kEnvelopeBytes) {
     return ResourceExhausted(fmt::format("a frame of {} bytes does not fit into a message of {}",
                                          frame.ByteSizeLong(), kMaxMessageBytes));
+  }
+  if (const std::string field = FindFieldThatIsNotUtf8(frame); !field.empty()) {
+    return InvalidArgument(fmt::format("{}: not UTF-8", field));
   }
   if (frame.is_final() != frame.has_end()) {
     return InvalidArgument("frame.end: is in the final frame, and only there");

@@ -52,8 +52,9 @@ bool IsReasonCode(std::string_view code);
 Status ValidateAgentMessage(const v1::AgentMessage& message);
 Status ValidateControllerMessage(const v1::ControllerMessage& message);
 
-// The check that the controller makes on each Frame. Agents make it before a frame enters their
-// spool: one that fails it is never stored, and would be resent for ever.
+// The check that the controller makes on each Frame, and what its parser demands (UTF-8: text.h).
+// Agents make it before a frame enters their spool: one that fails it is never stored, and would be
+// resent for ever.
 Status ValidateFrame(const v1::Frame& frame);
 
 // "hello", "frame", ...; "nothing" for an empty oneof.

@@ -38,6 +38,27 @@ std::optional<std::string> ScalarText(const Node& node, std::string_view about,
   return std::nullopt;
 }
 
+namespace {
+
+// Labels, names and patterns stand in tables and on terminals.
+std::optional<std::string> PlainText(const Node& node, std::string_view about, Problems& problems) {
+  constexpr size_t kMaxTextBytes = 1024;
+  std::optional<std::string> text = ScalarText(node, about, problems);
+  if (!text) return std::nullopt;
+  const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
+    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
+  });
+  if (text->size() <= kMaxTextBytes && !has_control) return text;
+  problems.Error(node.place,
+                 fmt::format("{}: {}", about,
+                             has_control ? "holds a line break or another control character"
+                                         : fmt::format("{} bytes are too long", text->size())),
+                 fmt::format("one line of at most {} bytes", kMaxTextBytes));
+  return std::nullopt;
+}
+
+}  // namespace
+
 Fields::Fields(const Node& node, std::string path, Problems& problems)
     : node_(node), path_(std::move(path)), problems_(problems) {
   if (node.IsMap()) {
@@ -71,9 +92,9 @@ std::optional<Value> Fields::Read(std::string_view key, const Definition& defini
 }
 
 std::optional<std::string> Fields::Text(std::string_view key) {
-  const std::optional<Value> value = Read(key, {.kind = Kind::kText});
-  if (!value) return std::nullopt;
-  return std::get<std::string>(*value);
+  const Node* const node = Find(key);
+  if (node == nullptr) return std::nullopt;
+  return PlainText(*node, PathOf(key), problems_);
 }
 
 std::optional<int64_t> Fields::Count(std::string_view key, int64_t min, int64_t max) {
@@ -111,7 +132,7 @@ std::vector<std::string> Fields::TextList(std::string_view key) {
   }
   std::vector<std::string> texts;
   for (const Node& item : node->items) {
-    if (auto text = ScalarText(item, PathOf(key), problems_)) texts.push_back(*std::move(text));
+    if (auto text = PlainText(item, PathOf(key), problems_)) texts.push_back(*std::move(text));
   }
   return texts;
 }
@@ -128,11 +149,9 @@ std::map<std::string, std::string> Fields::TextMap(std::string_view key) {
   std::map<std::string, std::string> texts;
   for (const Entry& entry : node->entries) {
     const std::string path = fmt::format("{}.{}", PathOf(key), entry.key.text);
-    const std::optional<std::string> text = ScalarText(entry.value, path, problems_);
-    if (!text) continue;
-    const Result<Value> checked = settings::ParseValue({.kind = Kind::kText}, *text);
-    if (!checked.ok()) problems_.Error(entry.value.place, path, checked.status());
-    texts.emplace(entry.key.text, *text);
+    const auto name = PlainText(entry.key, fmt::format("{}: a key", PathOf(key)), problems_);
+    auto text = PlainText(entry.value, path, problems_);
+    if (name && text) texts.emplace(entry.key.text, *std::move(text));
   }
   return texts;
 }

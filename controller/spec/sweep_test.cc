@@ -90,7 +90,7 @@ repetitions: { min: 7, max: 9 }
 order: { kind: blocked, seed: 18446744073709551615 }
 limits: { trial_timeout: 60s, attempts: 5, host_wait: 0, on_crash: retry }
 metrics: { throughput: { min_change: 1.5%, min_change_abs: 0 }, latency_p99: { min_change: 10% } }
-labels: { ticket: MM-123, quiet: no }
+labels: { ticket: MM-123, quiet: no, note: "a; b" }
 priority: -5
 notify: { webhook: "" }
 )");
@@ -108,8 +108,8 @@ notify: { webhook: "" }
   EXPECT_FALSE(sweep.stops_host_on_crash);
   EXPECT_EQ(sweep.min_change,
             (std::map<std::string, double>{{"throughput", 0.015}, {"latency_p99", 0.1}}));
-  EXPECT_EQ(sweep.labels,
-            (std::map<std::string, std::string>{{"ticket", "MM-123"}, {"quiet", "no"}}));
+  EXPECT_EQ(sweep.labels, (std::map<std::string, std::string>{
+                              {"ticket", "MM-123"}, {"quiet", "no"}, {"note", "a; b"}}));
   EXPECT_EQ(sweep.priority, -5);
   EXPECT_EQ(sweep.variants[0].trial_timeout, Seconds(60));
 }

@@ -76,6 +76,7 @@ class Engine {
   // The host's, or the emulated one.
   const numa::Topology& topology() const { return topology_; }
   memory::PageAllocator& pages() { return *pages_; }
+  const memory::Region& region() const { return *region_; }
   // False where the arenas could not be bound to their nodes (or are emulated).
   bool is_bound() const { return pages_->is_bound(); }
 

@@ -42,6 +42,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoM
     const HeadTail ends = Ends();
     was_empty = ends.IsEmpty();
     done = Merge(data, size, ends);  // 4
+    if (done != 0) worker.Count(Counter::kMerges);
   }
   while (!lock.is_owner_dead()) {  // 5
     if (info_->readers.load(std::memory_order_relaxed) == 0) {

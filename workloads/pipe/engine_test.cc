@@ -1,0 +1,256 @@
+#include "workloads/pipe/engine.h"
+
+#include <errno.h>
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "workloads/numa/fake_numa_kernel.h"
+#include "workloads/pipe/testing.h"
+
+namespace pipeyard::pipe {
+namespace {
+
+EngineSetup SmallSetup() {
+  EngineSetup setup;
+  setup.worker_cpus = {0, 1};
+  setup.pipes = {{}};
+  return setup;
+}
+
+numa::Topology TwoNodeHost() {
+  return *numa::Topology::Make(
+      {{0, {0}, int64_t{1} << 30, {10, 21}}, {1, {1}, int64_t{1} << 30, {21, 10}}}, {0, 1}, false);
+}
+
+void FillAndDrain(Engine& engine, int writer, int reader) {
+  std::string data(65536, 'x');
+  engine.pipe(0).Write(engine.worker(writer), data.data(), data.size(), IoMode::kNonblocking);
+  engine.pipe(0).Read(engine.worker(reader), data.data(), 30000, IoMode::kNonblocking);
+}
+
+TEST(PageCacheName, IsReadBackAndTheOthersAreRefused) {
+  for (const PageCache page_cache : {PageCache::kTwoPage, PageCache::kPrealloc}) {
+    EXPECT_EQ(*ParsePageCache(PageCacheName(page_cache)), page_cache);
+  }
+  for (const char* text : {"one-page", "prealloc-v1", "pool"}) {
+    EXPECT_EQ(ParsePageCache(text).status().code(), StatusCode::kUnimplemented);
+    EXPECT_NE(ParsePageCache(text).status().message().find("not supported yet"), std::string::npos);
+  }
+  EXPECT_EQ(ParsePageCache("three-page").status().code(), StatusCode::kInvalidArgument);
+}
+
+TEST(Engine, PipeSizesAreRoundedAsTheKernelDoes) {
+  struct Case {
+    uint64_t bytes;
+    uint32_t slots;
+  };
+  const Case cases[] = {{0, 16},   {1, 1},      {4095, 1},   {4096, 1},
+                        {4097, 2}, {65536, 16}, {65537, 32}, {1 << 20, 256}};
+  for (const Case& c : cases) {
+    EngineSetup setup = SmallSetup();
+    setup.page_bytes = 4096;
+    setup.pipes = {{c.bytes}};
+    const auto engine = *Engine::Create(setup, OneNodeHost());
+
+    EXPECT_EQ(engine->pipe(0).ring_slots(), c.slots) << c.bytes;
+    EXPECT_EQ(engine->pipe(0).capacity_bytes(), c.slots * uint64_t{4096}) << c.bytes;
+  }
+}
+
+TEST(Engine, RefusesWhatCannotBe) {
+  struct Case {
+    const char* why;
+    void (*spoil)(EngineSetup&);
+  };
+  const Case cases[] = {
+      {"no worker", [](EngineSetup& s) { s.worker_cpus.clear(); }},
+      {"unknown CPU",
+       [](EngineSetup& s) {
+         s.worker_cpus = {0, 9};
+       }},
+      {"negative spin", [](EngineSetup& s) { s.config.wait_spin = Nanos(-1); }},
+      {"page of 3000 bytes", [](EngineSetup& s) { s.page_bytes = 3000; }},
+      {"pipe above 2 GiB", [](EngineSetup& s) { s.pipes = {{(uint64_t{1} << 31) + 1}}; }},
+      {"arena below a page", [](EngineSetup& s) { s.arena_bytes = 100; }},
+      {"emulated topology without memory",
+       [](EngineSetup& s) {
+         s.config.topology = numa::EmulatedTopology{{{2, 0}}, {}};
+       }},
+  };
+  for (const Case& c : cases) {
+    EngineSetup setup = SmallSetup();
+    c.spoil(setup);
+    EXPECT_EQ(Engine::Create(setup, OneNodeHost()).status().code(), StatusCode::kInvalidArgument)
+        << c.why;
+  }
+}
+
+TEST(Engine, MoreMemoryThanThereIsIsAnError) {
+  EngineSetup setup = SmallSetup();
+  setup.arena_bytes = uint64_t{1} << 43;
+
+  const StatusCode code = Engine::Create(setup, OneNodeHost()).status().code();
+  EXPECT_TRUE(code == StatusCode::kResourceExhausted || code == StatusCode::kInvalidArgument);
+}
+
+TEST(Engine, WhenMemoryRunsOutWritesSaySo) {
+  EngineSetup setup = SmallSetup();
+  setup.page_bytes = 4096;
+  setup.arena_bytes = 3 * 4096;
+  const auto engine = *Engine::Create(setup, OneNodeHost());
+  const std::string data(65536, 'x');
+
+  EXPECT_EQ(engine->pipe(0)
+                .Write(engine->worker(0), data.data(), data.size(), IoMode::kNonblocking)
+                .bytes,
+            3 * 4096);
+  EXPECT_EQ(engine->pipe(0).Write(engine->worker(0), data.data(), 4096, IoMode::kNonblocking).error,
+            ENOMEM);
+  EXPECT_TRUE(engine->CheckConservation().ok());
+}
+
+TEST(Engine, CountersHaveDistinctNamesUnitsAndHelp) {
+  const auto engine = *Engine::Create(SmallSetup(), OneNodeHost());
+  std::set<std::string_view> names;
+  for (const memory::CounterValue& counter : engine->Counters()) {
+    EXPECT_TRUE(names.insert(counter.name).second) << counter.name;
+    EXPECT_FALSE(counter.unit.empty()) << counter.name;
+    EXPECT_EQ(counter.value, 0u) << counter.name;
+  }
+  EXPECT_EQ(names.size(), static_cast<size_t>(Counter::kCount) +
+                              static_cast<size_t>(memory::PageCounter::kCount));
+  for (const memory::CounterDefinition& definition : kCounters)
+    EXPECT_FALSE(definition.help.empty());
+}
+
+TEST(Engine, CountersOfPagesAgreeWithThoseOfTheAllocator) {
+  EngineSetup setup = SmallSetup();
+  setup.config.page_cache = PageCache::kPrealloc;
+  const auto engine = *Engine::Create(setup, OneNodeHost());
+  for (int i = 0; i < 50; ++i) FillAndDrain(*engine, 0, 1);
+  uint64_t allocated = 0;
+  uint64_t freed = 0;
+  for (const memory::CounterValue& counter : engine->Counters()) {
+    if (counter.name == "pages_allocated") allocated = counter.value;
+    if (counter.name == "pages_freed") freed = counter.value;
+  }
+
+  EXPECT_EQ(allocated,
+            engine->Count(Counter::kPagesUnderMutex) + engine->Count(Counter::kPagesOutsideMutex));
+  EXPECT_EQ(freed,
+            engine->Count(Counter::kFreedUnderMutex) + engine->Count(Counter::kPreallocFreed));
+  EXPECT_EQ(engine->Count(Counter::kPagesOutsideMutex),
+            engine->Count(Counter::kPagesFromPrealloc) + engine->Count(Counter::kPreallocToCache) +
+                engine->Count(Counter::kPreallocFreed));
+}
+
+TEST(Engine, EveryKthHoldOfTheMutexIsTimed) {
+  const auto engine = *Engine::Create(SmallSetup(), OneNodeHost());
+  char byte = 0;
+  for (uint32_t i = 0; i < 10 * kHoldSampling; ++i)
+    engine->pipe(0).Read(engine->worker(0), &byte, 1, IoMode::kNonblocking);
+
+  EXPECT_EQ(engine->Count(Counter::kMutexAcquisitions), 10 * kHoldSampling);
+  EXPECT_EQ(engine->Count(Counter::kMutexHoldSamples), 10u);
+  EXPECT_GE(engine->Count(Counter::kMutexHoldSampled), engine->Count(Counter::kMutexHoldMax));
+}
+
+TEST(Engine, ConservationNoticesALostPage) {
+  const auto engine = *Engine::Create(SmallSetup(), OneNodeHost());
+  FillAndDrain(*engine, 0, 1);
+  ASSERT_TRUE(engine->CheckConservation().ok());
+  engine->pages().Allocate(engine->worker(0).pages());
+
+  EXPECT_EQ(engine->CheckConservation().code(), StatusCode::kInternal);
+}
+
+TEST(Engine, ConservationNoticesAPageHeldTwice) {
+  const auto engine = *Engine::Create(SmallSetup(), OneNodeHost());
+  FillAndDrain(*engine, 0, 1);
+  PipeInfo& info = engine->pipe(0).info();
+  static_cast<void>(info.mutex.Lock());
+  info.cache.pages[0] = info.cache.pages[1];
+  info.mutex.Unlock();
+
+  EXPECT_EQ(engine->CheckConservation().code(), StatusCode::kInternal);
+}
+
+TEST(Engine, ProofAsksTheKernelAboutAllocatedPagesOnly) {
+  numa::FakeNumaKernel kernel;
+  EngineSetup setup = SmallSetup();
+  setup.kernel = &kernel;
+  const auto engine = *Engine::Create(setup, TwoNodeHost());
+  FillAndDrain(*engine, /*writer=*/1, /*reader=*/0);
+  const uint64_t num_allocated = engine->pages().TakeCensus()->num_allocated;
+  const Result<PlacementProof> proof = engine->ProvePlacement();
+
+  ASSERT_TRUE(proof.ok()) << proof.status().ToString();
+  EXPECT_FALSE(proof->is_emulated);
+  EXPECT_EQ(proof->misplaced, 0);
+  // The writer sits on node 1.
+  EXPECT_TRUE(proof->nodes[0].pages_on.empty());
+  EXPECT_EQ(static_cast<uint64_t>(proof->nodes[1].pages_on.at(1)), num_allocated);
+  EXPECT_EQ(static_cast<uint64_t>(kernel.num_queried), num_allocated);
+}
+
+TEST(Engine, ProofFindsAMisplacedPage) {
+  numa::FakeNumaKernel kernel;
+  EngineSetup setup = SmallSetup();
+  setup.kernel = &kernel;
+  const auto engine = *Engine::Create(setup, TwoNodeHost());
+  FillAndDrain(*engine, 1, 0);
+  const memory::PageCensus census = *engine->pages().TakeCensus();
+  for (uint32_t page = 0; page < census.total; ++page) {
+    if (census.is_allocated[page]) kernel.strays[engine->pages().Address(page)] = 0;
+  }
+  const Result<PlacementProof> proof = engine->ProvePlacement();
+
+  ASSERT_TRUE(proof.ok());
+  EXPECT_EQ(static_cast<uint64_t>(proof->misplaced), census.num_allocated);
+}
+
+TEST(Engine, ProofOnThisMachine) {
+  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  ASSERT_TRUE(host.ok()) << host.status().ToString();
+  EngineSetup setup;
+  setup.worker_cpus = {host->cpus().front()};
+  setup.pipes = {{}};
+  const auto engine = Engine::Create(setup, *host);
+  ASSERT_TRUE(engine.ok()) << engine.status().ToString();
+  FillAndDrain(**engine, 0, 0);
+  const Result<PlacementProof> proof = (*engine)->ProvePlacement();
+  if (!proof.ok()) GTEST_SKIP() << "this machine forbids move_pages: " << proof.status().message();
+
+  EXPECT_EQ(proof->misplaced, 0);
+  int64_t present = 0;
+  for (const numa::PlacementCount& node : proof->nodes) {
+    for (const auto& [id, pages] : node.pages_on) present += pages;
+  }
+  EXPECT_GT(present, 0);
+}
+
+TEST(Engine, EmulatedNodesPlaceByTheEnginesOwnMap) {
+  numa::FakeNumaKernel kernel;
+  EngineSetup setup;
+  setup.kernel = &kernel;
+  setup.config.topology =
+      numa::EmulatedTopology{{{2, 64 << 20}, {2, 64 << 20}}, {{10, 21}, {21, 10}}};
+  setup.worker_cpus = {3, 0};
+  setup.pipes = {{}};
+  const auto engine = *Engine::Create(setup, OneNodeHost());
+  FillAndDrain(*engine, 0, 1);
+  const PlacementProof proof = *engine->ProvePlacement();
+
+  EXPECT_EQ(engine->worker(0).node(), 1);
+  EXPECT_EQ(engine->worker(0).host_cpu(), 1);
+  EXPECT_TRUE(proof.is_emulated);
+  EXPECT_TRUE(proof.nodes[0].pages_on.empty());
+  EXPECT_EQ(static_cast<uint64_t>(proof.nodes[1].pages_on.at(1)),
+            engine->pages().TakeCensus()->num_allocated);
+  EXPECT_TRUE(kernel.bound.empty());
+  EXPECT_EQ(kernel.num_queried, 0);
+}
+
+}  // namespace
+}  // namespace pipeyard::pipe

@@ -1,0 +1,117 @@
+// Helpers of the pipe's tests: an engine on one emulated-or-host node, data that tells where it
+// came from.
+//
+// Thread safety: thread-compatible.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "workloads/memory/testing.h"
+#include "workloads/pipe/engine.h"
+
+namespace pipeyard::pipe {
+
+// Of the tables in the tests. Set explicitly, so that they hold on hosts with larger pages too
+// where the host's page divides it.
+inline constexpr size_t kPage = 4096;
+
+inline numa::Topology OneNodeHost() {
+  return *numa::Topology::Make({{0, {0, 1}, int64_t{1} << 30, {10}}}, {0, 1},
+                               /*is_emulated=*/false);
+}
+
+// An engine with one pipe; on destruction the pages must add up.
+class TestEngine {
+ public:
+  struct Options {
+    PageCache page_cache = PageCache::kTwoPage;
+    int workers = 2;
+    uint64_t pipe_bytes = 0;
+    uint32_t first_position = 0;
+    uint64_t page_bytes = kPage;
+    Nanos wait_spin{0};
+  };
+
+  TestEngine() : TestEngine(Options()) {}
+  explicit TestEngine(const Options& options) {
+    EngineSetup setup;
+    setup.config.page_cache = options.page_cache;
+    setup.config.wait_spin = options.wait_spin;
+    for (int i = 0; i < options.workers; ++i) setup.worker_cpus.push_back(i % 2);
+    setup.pipes = {{options.pipe_bytes, options.first_position}};
+    setup.page_bytes = options.page_bytes;
+    Result<std::unique_ptr<Engine>> engine = Engine::Create(setup, OneNodeHost());
+    if (!engine.ok()) {
+      ADD_FAILURE() << engine.status().ToString();
+      std::abort();
+    }
+    engine_ = std::move(engine).value();
+  }
+  ~TestEngine() {
+    const Status status = engine_->CheckConservation();
+    EXPECT_TRUE(status.ok()) << status.ToString();
+  }
+
+  Engine& engine() { return *engine_; }
+  Pipe& pipe() { return engine_->pipe(0); }
+  Worker& worker(int index = 0) { return engine_->worker(index); }
+  uint64_t Count(Counter counter) const { return engine_->Count(counter); }
+
+  // Nonblocking, by worker 0. Bytes moved, or the errno as a negative number.
+  int64_t Write(const std::string& data) {
+    return ResultOf(pipe().Write(worker(), data.data(), data.size(), IoMode::kNonblocking));
+  }
+  int64_t Write(size_t size) { return Write(std::string(size, 'x')); }
+  int64_t Read(size_t size) {
+    std::string data(size, '\0');
+    return ResultOf(pipe().Read(worker(), data.data(), size, IoMode::kNonblocking));
+  }
+  std::string ReadText(size_t size) {
+    std::string data(size, '\0');
+    const IoResult result = pipe().Read(worker(), data.data(), size, IoMode::kNonblocking);
+    data.resize(static_cast<size_t>(result.bytes));
+    return data;
+  }
+
+  static int64_t ResultOf(const IoResult& result) {
+    return result.ok() ? result.bytes : -result.error;
+  }
+
+ private:
+  std::unique_ptr<Engine> engine_;
+};
+
+// The i-th byte of every stream that the tests send: no two places within 64 KiB look alike.
+inline char StreamByte(uint64_t position) {
+  return static_cast<char>((position * 2654435761u) >> 24 ^ position);
+}
+inline std::string StreamBytes(uint64_t position, size_t size) {
+  std::string data(size, '\0');
+  for (size_t i = 0; i < size; ++i) data[i] = StreamByte(position + i);
+  return data;
+}
+
+class BothCaches : public ::testing::TestWithParam<PageCache> {
+ protected:
+  static TestEngine::Options WithCache() {
+    TestEngine::Options options;
+    options.page_cache = GetParam();
+    return options;
+  }
+};
+
+inline std::string CacheTestName(const ::testing::TestParamInfo<PageCache>& info) {
+  return info.param == PageCache::kTwoPage ? "TwoPage" : "Prealloc";
+}
+
+#define PIPEYARD_BOTH_CACHES(suite)                                                      \
+  INSTANTIATE_TEST_SUITE_P(Generations, suite,                                           \
+                           ::testing::Values(PageCache::kTwoPage, PageCache::kPrealloc), \
+                           CacheTestName)
+
+}  // namespace pipeyard::pipe

@@ -255,9 +255,15 @@ void Agent::OnRefused(const v1::HelloRefused& refused, bool is_final) {
   FinishWhenIdle();
 }
 
-void Agent::OnUnsendableFrame(const std::string& attempt_id, uint64_t sequence, const Status& why) {
-  Log(LogLevel::kError, kRoom, "frame {} of attempt {} cannot be sent: {}", sequence, attempt_id,
-      why.message());
+void Agent::OnUnsendableFrame(const std::string&, uint64_t, const Status& why) {
+  // The session has logged it. Damage stays until the next start cuts it off; a disk that failed to
+  // read may do better on the next stream.
+  if (why.code() == StatusCode::kDataLoss || why.code() == StatusCode::kInvalidArgument) return;
+  executor_.PostAfter(options_.disk_retry_max, [this] {
+    if (is_finished_ || session_->state() != session::AgentSession::State::kAttached) return;
+    session_->Stop();
+    session_->Start();
+  });
 }
 
 void Agent::Shutdown() {

@@ -13,9 +13,11 @@
 #include <vector>
 
 #include "agent/core/agent.h"
+#include "agent/core/fake_controller.h"
 #include "agent/core/state_folder.h"
 #include "agent/runner/testing_assign.h"
 #include "base/faulty_env.h"
+#include "base/log.h"
 #include "proto/session/fake_transport.h"
 
 namespace pipeyard::agent {
@@ -25,85 +27,6 @@ using runner::TestAssign;
 
 inline constexpr char kBoot[] = "01931c2e-0000-4000-8000-00000000b007";
 inline constexpr char kNextBoot[] = "01931c2e-0000-4000-8000-00000000b008";
-
-// A controller that says Welcome, assigns what it is told to, and keeps what it gets.
-class FakeController final : public session::StreamAcceptor,
-                             public session::StreamHandler<v1::AgentMessage> {
- public:
-  void AcceptStream(std::unique_ptr<session::ControllerStream> stream) override {
-    stream_ = std::move(stream);
-    stream_->Start(*this);
-  }
-  void OnClosed(const Status&) override { stream_.reset(); }
-  void OnMessage(const v1::AgentMessage& message) override {
-    v1::ControllerMessage answer;
-    switch (message.message_case()) {
-      case v1::AgentMessage::kHello:
-        hello = message.hello();
-        if (refusal) {
-          *answer.mutable_hello_refused() = *refusal;
-          Send(answer);
-          stream_->Close(FailedPrecondition("refused"));
-          return;
-        }
-        answer.mutable_welcome()->set_protocol_version(1);
-        answer.mutable_welcome()->set_store_id(runner::kTestStore);
-        answer.mutable_welcome()->set_epoch(1);
-        answer.mutable_welcome()->set_heartbeat_interval_ns(Seconds(10).count());
-        answer.mutable_welcome()->set_lease_ns(Seconds(60).count());
-        answer.mutable_welcome()->set_max_unacked_frames(8);
-        Send(answer);
-        return;
-      case v1::AgentMessage::kAccepted:
-        accepted.insert(message.accepted().attempt_id());
-        return;
-      case v1::AgentMessage::kRefused:
-        refused[message.refused().attempt_id()] = message.refused();
-        return;
-      case v1::AgentMessage::kFrame: {
-        const v1::Frame& frame = message.frame();
-        if (frame.is_final()) finals[frame.attempt_id()].push_back(frame.end());
-        if (!is_acking) return;
-        answer.mutable_ack()->set_attempt_id(frame.attempt_id());
-        answer.mutable_ack()->set_through(frame.sequence());
-        Send(answer);
-        return;
-      }
-      case v1::AgentMessage::kHeartbeat:
-        heartbeat = message.heartbeat();
-        return;
-      default:
-        return;
-    }
-  }
-  void Assign(const v1::Assign& assign) {
-    v1::ControllerMessage message;
-    *message.mutable_assign() = assign;
-    Send(message);
-  }
-  void Cancel(const std::string& attempt_id) {
-    v1::ControllerMessage message;
-    message.mutable_cancel()->set_attempt_id(attempt_id);
-    message.mutable_cancel()->set_reason("run_canceled");
-    Send(message);
-  }
-  bool has_stream() const { return stream_ != nullptr; }
-
-  bool is_acking = true;
-  std::optional<v1::HelloRefused> refusal;
-  v1::Hello hello;
-  v1::Heartbeat heartbeat;
-  std::set<std::string> accepted;
-  std::map<std::string, v1::Refused> refused;
-  // Final frames as they came, repeated ones too.
-  std::map<std::string, std::vector<v1::AttemptEnd>> finals;
-
- private:
-  void Send(const v1::ControllerMessage& message) {
-    if (stream_ != nullptr) stream_->Send(message);
-  }
-  std::unique_ptr<session::ControllerStream> stream_;
-};
 
 // Keeps what it was asked to; a test says when something starts or ends.
 class FakeRunner final : public runner::AttemptRunner {
@@ -171,7 +94,10 @@ struct Life {
 
 class AgentTest : public testing::Test {
  protected:
-  void SetUp() override { network_.Listen(&controller_); }
+  void SetUp() override {
+    SetLogLevel(LogLevel::kError);
+    network_.Listen(&controller_);
+  }
   void TearDown() override { Kill(); }
 
   // False where the start failed, as it does on a disk that fails.

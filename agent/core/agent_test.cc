@@ -99,6 +99,21 @@ TEST_F(AgentTest, WithoutAControllerTheAttemptEndsInTheSpoolAndIsSentLater) {
   EXPECT_THAT(life_->spool->List(), IsEmpty());
 }
 
+TEST_F(AgentTest, FrameThatCouldNotBeReadIsSentOverANewStream) {
+  Start();
+  Assign(1);
+  Started(1);
+  // The end takes four operations to write and one to remove the folder; then the session reads.
+  env_.Inject(Fault::kFail, 4);
+  End(1);
+  ASSERT_TRUE(env_.was_hit());
+  EXPECT_THAT(controller_.finals, IsEmpty());
+
+  executor_.Advance(Minutes(1));
+
+  EXPECT_THAT(controller_.finals[Id(1)], SizeIs(1));
+}
+
 TEST_F(AgentTest, CancelStopsTheRunner) {
   Start();
   Assign(1);

@@ -10,8 +10,8 @@ namespace {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
 
-// A folder is durable once every folder above it was synced since it was made, by this process or by
-// one that died before it could.
+// A folder is durable once every folder above it was synced since it was made, by this process or
+// by one that died before it could.
 Status CreateDirsDurably(Env& env, const std::string& folder) {
   PIPEYARD_RETURN_IF_ERROR(env.CreateDirs(folder));
   std::filesystem::path above = std::filesystem::path(folder).parent_path();

@@ -5,6 +5,7 @@
 
 #include <map>
 
+#include "base/units.h"
 #include "pipeyard/v1/agent.pb.h"
 #include "proto/settings/variant.h"
 

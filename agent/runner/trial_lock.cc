@@ -12,7 +12,7 @@
 namespace pipeyard::runner {
 namespace {
 
-constexpr int kWakeSignal = SIGUSR2;
+constexpr int kWakeSignal = SIGURG;
 // A signal that arrives just before flock() goes to sleep wakes nobody: it is sent again.
 constexpr Nanos kWakeInterval = Milliseconds(5);
 

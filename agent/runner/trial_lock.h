@@ -41,7 +41,7 @@ class TrialLockWait {
   TrialLockWait(const TrialLockWait&) = delete;
   TrialLockWait& operator=(const TrialLockWait&) = delete;
 
-  // Sleeps in the kernel until the lock is had: waiting costs nothing. SIGUSR2 is used to wake it
+  // Sleeps in the kernel until the lock is had: waiting costs nothing. SIGURG is used to wake it
   // and gets a handler for the whole process. Errors: kCancelled after Interrupt(), else those of
   // OpenTrialLockFile() and flock(2).
   Result<std::unique_ptr<TrialLock>> Acquire(const std::string& path) EXCLUDES(mutex_);

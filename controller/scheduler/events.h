@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "pipeyard/v1/agent.pb.h"
+#include "pipeyard/v1/control.pb.h"
 #include "storage/records.h"
 #include "storage/store.h"
 
@@ -103,6 +104,8 @@ struct Actions {
   std::vector<CloseSession> closes;
   // Runs whose progress changed. What is shown of them waits for the same commit.
   std::vector<std::string> changed_runs;
+  // The last progress, with exit status, of each run that ended. Shown after the commit, as well.
+  std::vector<v1::RunProgress> ended;
   // What is worth a line in the log: "host vera: frame of another store ignored".
   std::vector<std::string> notes;
 

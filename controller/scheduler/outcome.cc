@@ -109,14 +109,16 @@ const RefusalRule* RuleOf(v1::Refused::Reason reason) {
   return it == std::end(kRefusalRules) ? nullptr : &*it;
 }
 
-uint32_t ExitStatus(storage::RunState state, std::span<const storage::CellRecord> cells) {
+uint32_t ExitStatus(storage::RunState state, bool has_missing_cell) {
   if (!IsTerminal(state)) return 0;
-  if (state != storage::RunState::kFinished) return 6;
-  const bool is_missing = std::ranges::any_of(cells, [](const storage::CellRecord& cell) {
-    return cell.state != storage::CellState::kComplete &&
-           cell.state != storage::CellState::kNotApplicable;
-  });
-  return is_missing ? 6 : 0;
+  return state != storage::RunState::kFinished || has_missing_cell ? 6 : 0;
+}
+
+uint32_t ExitStatus(storage::RunState state, std::span<const storage::CellRecord> cells) {
+  return ExitStatus(state, std::ranges::any_of(cells, [](const storage::CellRecord& cell) {
+                      return cell.state != storage::CellState::kComplete &&
+                             cell.state != storage::CellState::kNotApplicable;
+                    }));
 }
 
 }  // namespace pipeyard::scheduler

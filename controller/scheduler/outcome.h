@@ -66,6 +66,7 @@ std::span<const RefusalRule> RefusalRules();
 const RefusalRule* RuleOf(v1::Refused::Reason reason);
 
 // 0 where the run is not terminal or finished with every cell that applies complete, else 6.
+uint32_t ExitStatus(storage::RunState state, bool has_missing_cell);
 uint32_t ExitStatus(storage::RunState state, std::span<const storage::CellRecord> cells);
 
 }  // namespace pipeyard::scheduler

@@ -192,6 +192,13 @@ void Scheduler::ForgetEndedRuns() {
   for (const std::string& run_id : ended_runs_) {
     const auto it = runs_.find(run_id);
     if (it == runs_.end()) continue;
+    const auto is_missing = [](const Cell& cell) {
+      return cell.state == storage::CellState::kMissing;
+    };
+    v1::RunProgress progress = *Progress(run_id);
+    progress.set_exit_status(
+        ExitStatus(it->second->header.state, std::ranges::any_of(it->second->cells, is_missing)));
+    actions_.ended.push_back(std::move(progress));
     for (const Cell& cell : it->second->cells) {
       for (const Trial& trial : cell.trials) {
         for (const std::string& attempt : trial.attempts) attempts_.erase(attempt);

@@ -401,6 +401,23 @@ TEST(Scheduler, AnOkWithoutItsMetricsIsFailedAndRetried) {
   EXPECT_EQ(NumAssigns(actions), 1u);
 }
 
+TEST(Scheduler, AnEndedRunComesWithItsLastProgressAndExitStatus) {
+  SchedulerFixture fixture;
+  fixture.Attach(1);
+  const std::string run_id = fixture.Submit(TestSweep(1, 1), {1}, 1);
+  const std::string canceled = fixture.Submit(TestSweep(1, 1), {1}, 2);
+
+  const Actions finished = fixture.Finish(1, fixture.LastAttempt(1), v1::OUTCOME_OK);
+  const Actions cancel = fixture.Handle(CancelRequested{canceled, "cli:test"});
+
+  ASSERT_EQ(finished.ended.size(), 1u);
+  EXPECT_EQ(finished.ended[0].summary().run_id(), run_id);
+  EXPECT_EQ(finished.ended[0].summary().state(), "finished");
+  EXPECT_EQ(finished.ended[0].exit_status(), 0u);
+  ASSERT_EQ(cancel.ended.size(), 1u);
+  EXPECT_EQ(cancel.ended[0].exit_status(), 6u);
+}
+
 TEST(Scheduler, ARequestIsRememberedWhenItsRunHasEnded) {
   SchedulerFixture fixture;
   fixture.Attach(1);

@@ -57,6 +57,7 @@ std::string FindFieldThatIsNotUtf8(const google::protobuf::Message& message) {
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(message, &fields);
   for (const FieldDescriptor* const field : fields) {
+    if (field->is_map()) continue;
     const bool is_string = field->type() == FieldDescriptor::TYPE_STRING;
     if (!is_string && field->type() != FieldDescriptor::TYPE_MESSAGE) continue;
     const int count = field->is_repeated() ? reflection.FieldSize(message, field) : 1;

@@ -21,7 +21,8 @@ bool IsUtf8(std::string_view text);
 std::string CleanText(std::string_view text, size_t most_bytes);
 
 // Name of the first string field of `message`, at any depth, that is not UTF-8; empty where all
-// are.
+// are. Does not look into maps: a Frame has none of text, and reading one through reflection needs
+// protobuf's own library to be built for ThreadSanitizer where we are.
 std::string FindFieldThatIsNotUtf8(const google::protobuf::Message& message);
 
 }  // namespace pipeyard::session

@@ -1,7 +1,5 @@
 #include "workloads/load/histogram.h"
 
-#include <google/protobuf/struct.pb.h>
-#include <google/protobuf/util/json_util.h>
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
@@ -9,7 +7,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <map>
-#include <sstream>
+#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
@@ -18,37 +16,7 @@
 namespace pipeyard::load {
 namespace {
 
-// A node of a JSON text, as protobuf reads it.
-class Json {
- public:
-  explicit Json(google::protobuf::Value value) : value_(std::move(value)) {}
-
-  static Json ReadVectors() {
-    std::ifstream file(PIPEYARD_SOURCE_DIR "/tests/vectors/statistics.json");
-    std::stringstream text;
-    text << file.rdbuf();
-    google::protobuf::Value value;
-    EXPECT_TRUE(google::protobuf::util::JsonStringToMessage(text.str(), &value).ok());
-    return Json(value);
-  }
-
-  Json At(const std::string& name) const { return Json(value_.struct_value().fields().at(name)); }
-  Json At(size_t index) const { return Items().at(index); }
-  std::vector<Json> Items() const {
-    const auto& values = value_.list_value().values();
-    return std::vector<Json>(values.begin(), values.end());
-  }
-  std::map<std::string, Json> Fields() const {
-    const auto& fields = value_.struct_value().fields();
-    return std::map<std::string, Json>(fields.begin(), fields.end());
-  }
-  double Number() const { return value_.number_value(); }
-  int64_t Integer() const { return static_cast<int64_t>(Number()); }
-  const std::string& Text() const { return value_.string_value(); }
-
- private:
-  google::protobuf::Value value_;
-};
+using nlohmann::json;
 
 // The highest value of the reference's configuration in the vectors.
 constexpr int64_t kVectorHighest = 3'600'000'000;
@@ -59,21 +27,24 @@ const bool kSeeded = [] {
   return seed != nullptr && ::setenv("RC_PARAMS", ("seed=" + std::string(seed)).c_str(), 0) == 0;
 }();
 
-Json Vectors() { return Json::ReadVectors().At("hdr_histogram"); }
+json Vectors() {
+  std::ifstream file(PIPEYARD_SOURCE_DIR "/tests/vectors/statistics.json");
+  return json::parse(file).at("hdr_histogram");
+}
 
-Histogram HistogramOf(const Json& worker) {
+Histogram HistogramOf(const json& worker) {
   Histogram histogram(kVectorHighest);
-  for (const Json& pair : worker.Items()) {
-    histogram.RecordMany(pair.At(0).Integer(), pair.At(1).Integer());
+  for (const json& pair : worker) {
+    histogram.RecordMany(pair.at(0).get<int64_t>(), pair.at(1).get<uint64_t>());
   }
   return histogram;
 }
 
-void ExpectPercentiles(const Histogram& histogram, const Json& expected, const std::string& name) {
-  for (const auto& [percentile, value] : expected.Fields()) {
+void ExpectPercentiles(const Histogram& histogram, const json& expected, const std::string& name) {
+  for (const auto& [percentile, value] : expected.items()) {
     const Result<int64_t> got = histogram.PercentileOfAny(std::stod(percentile));
     ASSERT_TRUE(got.ok()) << name << " p" << percentile;
-    EXPECT_EQ(*got, value.Integer()) << name << " p" << percentile;
+    EXPECT_EQ(*got, value.get<int64_t>()) << name << " p" << percentile;
   }
 }
 
@@ -84,7 +55,7 @@ double NumberAfter(const std::string& line, const std::string& key) {
 }
 
 TEST(Histogram, HasTheReferencesNumberOfBuckets) {
-  const std::string line = Vectors().At("init").Text();
+  const std::string line = Vectors().at("init").get<std::string>();
 
   EXPECT_EQ(Histogram::kSubBuckets, NumberAfter(line, "sub_bucket_count"));
   EXPECT_EQ(static_cast<double>(Histogram(kVectorHighest).num_buckets()),
@@ -92,8 +63,8 @@ TEST(Histogram, HasTheReferencesNumberOfBuckets) {
 }
 
 TEST(Histogram, BucketsHaveTheReferencesBounds) {
-  for (const Json& entry : Vectors().At("bucket_math").Items()) {
-    const std::string line = entry.At("line").Text();
+  for (const json& entry : Vectors().at("bucket_math")) {
+    const std::string line = entry.at("line").get<std::string>();
     const int64_t value = std::stoll(line.substr(2));
     const size_t index = Histogram::IndexOf(value);
 
@@ -109,20 +80,20 @@ TEST(Histogram, BucketsHaveTheReferencesBounds) {
 }
 
 TEST(Histogram, MergesByCountsBeforeAnyPercentileIsTaken) {
-  for (const Json& entry : Vectors().At("cases").Items()) {
-    const std::string name = entry.At("name").Text();
+  for (const json& entry : Vectors().at("cases")) {
+    const std::string name = entry.at("name").get<std::string>();
     Histogram merged(kVectorHighest);
     size_t worker_index = 0;
-    for (const Json& worker : entry.At("workers").Items()) {
+    for (const json& worker : entry.at("workers")) {
       const Histogram histogram = HistogramOf(worker);
-      ExpectPercentiles(histogram, entry.At("hdr_c_per_worker").At(worker_index), name);
+      ExpectPercentiles(histogram, entry.at("hdr_c_per_worker").at(worker_index), name);
       merged.Merge(histogram);
       ++worker_index;
     }
 
-    ExpectPercentiles(merged, entry.At("hdr_c_merged"), name);
-    EXPECT_EQ(merged.count(), entry.At("total").Integer()) << name;
-    const std::string line = entry.At("merged_stats").Text();
+    ExpectPercentiles(merged, entry.at("hdr_c_merged"), name);
+    EXPECT_EQ(merged.count(), entry.at("total").get<uint64_t>()) << name;
+    const std::string line = entry.at("merged_stats").get<std::string>();
     EXPECT_NEAR(merged.Mean(), NumberAfter(line, "mean"), 1e-6 * merged.Mean()) << name;
     EXPECT_NEAR(merged.StdDev(), NumberAfter(line, "stddev"), 1e-6 * merged.StdDev()) << name;
     EXPECT_EQ(static_cast<double>(merged.min()), NumberAfter(line, "min")) << name;
@@ -130,8 +101,8 @@ TEST(Histogram, MergesByCountsBeforeAnyPercentileIsTaken) {
               NumberAfter(line, "max"))
         << name;
     // The reference reports the highest value of the bucket that holds the exact nearest rank.
-    for (const auto& [percentile, exact] : entry.At("exact_nearest_rank_merged").Fields()) {
-      const int64_t value = exact.Integer();
+    for (const auto& [percentile, exact] : entry.at("exact_nearest_rank_merged").items()) {
+      const int64_t value = exact.get<int64_t>();
       EXPECT_EQ(*merged.PercentileOfAny(std::stod(percentile)),
                 Histogram::HighestOf(Histogram::IndexOf(value)))
           << name << " p" << percentile;
@@ -140,13 +111,13 @@ TEST(Histogram, MergesByCountsBeforeAnyPercentileIsTaken) {
 }
 
 TEST(Histogram, MergedPercentileIsNeitherMeanNorWeightedMeanOfPercentiles) {
-  const Json entry = Vectors().At("cases").At(0);
+  const json entry = Vectors().at("cases").at(0);
   Histogram merged(kVectorHighest);
-  for (const Json& worker : entry.At("workers").Items()) merged.Merge(HistogramOf(worker));
+  for (const json& worker : entry.at("workers")) merged.Merge(HistogramOf(worker));
 
   const double p99 = static_cast<double>(*merged.PercentileOfAny(99));
-  EXPECT_NE(p99, entry.At("WRONG_mean_of_percentiles").At("99").Number());
-  EXPECT_NE(p99, entry.At("WRONG_count_weighted_mean").At("99").Number());
+  EXPECT_NE(p99, entry.at("WRONG_mean_of_percentiles").at("99").get<double>());
+  EXPECT_NE(p99, entry.at("WRONG_count_weighted_mean").at("99").get<double>());
 }
 
 TEST(Histogram, RankIsTheCeilingAsStatisticsRequire) {
@@ -166,10 +137,13 @@ TEST(Histogram, RankOfAThousandAt99Point9Is999) {
 }
 
 TEST(Histogram, RefusesAPercentileOfTooFewValues) {
-  const Json bounds = Json::ReadVectors().At("min_n_for_upper_bound");
-  for (const Json& bound : bounds.Items()) {
-    const double percentile = bound.At("p").Number() * 100;
-    const uint64_t minimum = bound.At("n").Integer();
+  const json bounds = [] {
+    std::ifstream file(PIPEYARD_SOURCE_DIR "/tests/vectors/statistics.json");
+    return json::parse(file).at("min_n_for_upper_bound");
+  }();
+  for (const json& bound : bounds) {
+    const double percentile = bound.at("p").get<double>() * 100;
+    const uint64_t minimum = bound.at("n").get<uint64_t>();
     EXPECT_EQ(Histogram::MinimumCount(percentile), minimum) << percentile;
     Histogram histogram;
     histogram.RecordMany(5, minimum - 1);
@@ -195,19 +169,19 @@ TEST(Histogram, CountsWhatIsTooHighAsOverflow) {
 }
 
 TEST(Histogram, CorrectsForOmittedOperationsAsTheReference) {
-  const Json vector = Vectors().At("coordinated_omission");
-  const Json record = vector.At("record_corrected").At(0);
+  const json vector = Vectors().at("coordinated_omission");
+  const json record = vector.at("record_corrected").at(0);
   Histogram histogram(kVectorHighest);
-  histogram.RecordCorrected(record.At(0).Integer(), record.At(2).Integer());
+  histogram.RecordCorrected(record.at(0).get<int64_t>(), record.at(2).get<int64_t>());
 
-  const std::string line = vector.At("lines").At(0).Text();
+  const std::string line = vector.at("lines").at(0).get<std::string>();
   EXPECT_EQ(static_cast<double>(histogram.count()), NumberAfter(line, "n"));
   EXPECT_NEAR(histogram.Mean(), NumberAfter(line, "mean"), 1e-3);
   EXPECT_NEAR(histogram.StdDev(), NumberAfter(line, "stddev"), 1e-3);
-  for (size_t i = 1; i < vector.At("lines").Items().size(); ++i) {
+  for (size_t i = 1; i < vector.at("lines").size(); ++i) {
     double percentile = 0;
     long value = 0;
-    const std::string text = vector.At("lines").At(i).Text();
+    const std::string text = vector.at("lines").at(i).get<std::string>();
     ASSERT_EQ(std::sscanf(text.c_str(), "P h0 %lf %ld", &percentile, &value), 2) << text;
     EXPECT_EQ(*histogram.PercentileOfAny(percentile), value) << text;
   }

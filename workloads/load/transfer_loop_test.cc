@@ -60,35 +60,37 @@ class FakePipe {
     return std::max<int64_t>(1, moved - misbehaviour_.lost_per_read);
   }
 
-  void CloseWriteEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(is_write_end_closed_); }
-  void CloseReadEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(is_read_end_closed_); }
-  void Interrupt() EXCLUDES(mutex_) { Set(is_interrupted_); }
+  void CloseWriteEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(&FakePipe::is_write_end_closed_); }
+  void CloseReadEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(&FakePipe::is_read_end_closed_); }
+  void Interrupt() EXCLUDES(mutex_) { Set(&FakePipe::is_interrupted_); }
   // Ends what nothing else ends, after the test has seen it hang.
-  void Release() EXCLUDES(mutex_) { Set(is_released_); }
+  void Release() EXCLUDES(mutex_) { Set(&FakePipe::is_released_); }
 
   Counts ReadCounts() const { return {{"fake_calls", "count", 1}}; }
 
  private:
-  void Set(bool& flag) EXCLUDES(mutex_) {
+  void Set(bool FakePipe::*flag) EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
-    flag = true;
+    this->*flag = true;
     changed_.NotifyAll();
   }
-  bool IsAtEnd() const { return is_write_end_closed_ && !misbehaviour_.ignores_close; }
-  bool IsInterrupted() const {
+  bool IsAtEnd() const REQUIRES(mutex_) {
+    return is_write_end_closed_ && !misbehaviour_.ignores_close;
+  }
+  bool IsInterrupted() const REQUIRES(mutex_) {
     return is_released_ || (is_interrupted_ && !misbehaviour_.ignores_interrupt);
   }
 
   const Misbehaviour misbehaviour_;
   Mutex mutex_;
   CondVar changed_;
-  int num_writes_ = 0;
-  int num_reads_ = 0;
-  int64_t level_ = 0;
-  bool is_write_end_closed_ = false;
-  bool is_read_end_closed_ = false;
-  bool is_interrupted_ = false;
-  bool is_released_ = false;
+  int num_writes_ GUARDED_BY(mutex_) = 0;
+  int num_reads_ GUARDED_BY(mutex_) = 0;
+  int64_t level_ GUARDED_BY(mutex_) = 0;
+  bool is_write_end_closed_ GUARDED_BY(mutex_) = false;
+  bool is_read_end_closed_ GUARDED_BY(mutex_) = false;
+  bool is_interrupted_ GUARDED_BY(mutex_) = false;
+  bool is_released_ GUARDED_BY(mutex_) = false;
 };
 
 struct Measured {

@@ -4,7 +4,7 @@ packages_to_build=(
   g++ cmake ninja-build pkg-config mold
   libgrpc++-dev protobuf-compiler protobuf-compiler-grpc libprotobuf-dev
   libsqlite3-dev libyaml-cpp-dev nlohmann-json3-dev libfmt-dev libspdlog-dev libcli11-dev
-  libcpp-httplib-dev libssl-dev libnuma-dev libboost-math-dev
+  libcpp-httplib-dev libssl-dev
 )
 packages_to_test=(
   python3 procps sqlite3 libgtest-dev libgmock-dev librapidcheck-dev

@@ -34,7 +34,7 @@ int Act(const v1::WorkerRequest& request, const std::string& result_path) {
       std::fputs("the cause\n", stderr);
       return 3;
     case TestWorkerAct::kDie:
-      ::raise(SIGSEGV);
+      ::raise(SIGKILL);
       return 0;
     case TestWorkerAct::kHang:
       for (;;) ::pause();

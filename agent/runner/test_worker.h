@@ -8,7 +8,7 @@ namespace pipeyard::runner {
 enum class TestWorkerAct : uint64_t {
   kVoid,          // leaves a sound result, void/test
   kFail,          // prints, then exit status 3
-  kDie,           // SIGSEGV
+  kDie,           // SIGKILL
   kHang,          // never ends
   kStop,          // SIGSTOP to itself
   kLeaveNothing,  // exit status 0 without a result

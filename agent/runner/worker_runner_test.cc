@@ -134,7 +134,7 @@ TEST_F(WorkerRunnerTest, EachWayToEndHasItsOutcomeAndReason) {
   };
   for (const Case& c :
        {Case{TestWorkerAct::kFail, v1::OUTCOME_FAILED, kExitStatus, "the cause"},
-        Case{TestWorkerAct::kDie, v1::OUTCOME_FAILED, kKilled, "SIGSEGV"},
+        Case{TestWorkerAct::kDie, v1::OUTCOME_FAILED, kKilled, "SIGKILL"},
         Case{TestWorkerAct::kLeaveNothing, v1::OUTCOME_FAILED, kNoResult, "no result"},
         Case{TestWorkerAct::kOtherAttempt, v1::OUTCOME_FAILED, kWrongResult, "other"}}) {
     const v1::AttemptEnd end = EndOf(c.act);

@@ -7,9 +7,11 @@
 // read sees one consistent snapshot and never waits for the writer.
 //
 // Thread safety: Apply() from one thread at a time; reads from any thread, concurrently with
-// Apply(). Errors: kUnavailable (busy, try again), kResourceExhausted (disk full; nothing of the
-// batch was kept), kDataLoss (corrupt), kNotFound and kAlreadyExists where said, kInternal
-// otherwise.
+// Apply().
+// Errors: kUnavailable (busy, or the disk fails: try again), kResourceExhausted (disk full) and
+// kDataLoss (corrupt) are the store's own; kNotFound, kAlreadyExists, kInvalidArgument and
+// kFailedPrecondition are about what was asked; kInternal otherwise. After any of them nothing of
+// the batch was kept.
 #pragma once
 
 #include <cstdint>
@@ -26,8 +28,7 @@
 
 namespace pipeyard::storage {
 
-// --- mutations
-// -------------------------------------------------------------------------------------------------------------------
+// --- mutations ---
 
 // A new run with its variants, cells and trials. A request_id that is stored already is
 // kAlreadyExists and changes nothing.
@@ -104,8 +105,7 @@ using Mutation =
     std::variant<InsertRun, UpsertHost, TouchHost, SetRunState, SetCellState, SetTrialState,
                  InsertAttempt, RemoveAttempt, EndAttempt, StoreFrame, StoreOrphan, Audit>;
 
-// --- reads
-// -----------------------------------------------------------------------------------------------------------------------
+// --- reads ---
 
 struct RunSummaryRecord {
   std::string run_id;

@@ -117,7 +117,9 @@ void Committer::Drain() {
   size_t num_tried = 0;
   const Status status = TryGroup(num_tried);
   if (IsStoreFailure(status.code())) {
-    NoteFailure(status);
+    const bool is_stopping = NoteFailure(status);
+    // Whoever waits in FlushAndStop() waits for as many tries as its time allows.
+    if (is_stopping) backoff_ = std::min(backoff_, options_.first_backoff);
     retry_timer_ = writer_.PostAfter(backoff_, [this]() noexcept {
       writer_.role.AssertHeld();
       Drain();
@@ -197,10 +199,12 @@ void Committer::FinishParts(size_t num_parts, const Status& status) {
   PostReplies(std::move(replies));
 }
 
-void Committer::NoteFailure(const Status& status) {
+bool Committer::NoteFailure(const Status& status) {
   bool was_healthy = false;
+  bool is_stopping = false;
   {
     MutexLock lock(mutex_);
+    is_stopping = is_stopping_;
     was_healthy = state_.is_healthy;
     state_.is_healthy = false;
     state_.failure = status;
@@ -209,6 +213,7 @@ void Committer::NoteFailure(const Status& status) {
   if (was_healthy) {
     Log(LogLevel::kError, "ingest", "cannot commit, results wait: {}", status.ToString());
   }
+  return is_stopping;
 }
 
 void Committer::ScheduleDrain() {

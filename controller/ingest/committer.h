@@ -128,7 +128,8 @@ class Committer {
   void FillGroup() REQUIRES(writer_.role) EXCLUDES(mutex_);
   Status TryGroup(size_t& num_tried) REQUIRES(writer_.role);
   void FinishParts(size_t num_parts, const Status& status) REQUIRES(writer_.role) EXCLUDES(mutex_);
-  void NoteFailure(const Status& status) REQUIRES(writer_.role) EXCLUDES(mutex_);
+  // Whether FlushAndStop() was called.
+  bool NoteFailure(const Status& status) REQUIRES(writer_.role) EXCLUDES(mutex_);
   void ScheduleDrain() REQUIRES(writer_.role) EXCLUDES(mutex_);
   void CancelLeftOver() EXCLUDES(mutex_);
   void PostReplies(std::vector<Reply> replies);

@@ -101,6 +101,7 @@ Status CreateStore(const SqliteOptions& options, const std::string& path) {
   return options.env->SyncDir(options.state_dir);
 }
 
+// Reads the whole file: its cost is in docs/STORE.md, "Opening".
 Status CheckIntegrity(Connection& connection, const std::string& path) {
   Query query(connection, "PRAGMA quick_check(1)");
   const std::string verdict = query.Next() ? query.Text(0) : "";

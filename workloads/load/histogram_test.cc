@@ -63,7 +63,8 @@ TEST(Histogram, HasTheReferencesNumberOfBuckets) {
 }
 
 TEST(Histogram, BucketsHaveTheReferencesBounds) {
-  for (const json& entry : Vectors().at("bucket_math")) {
+  const json entries = Vectors().at("bucket_math");
+  for (const json& entry : entries) {
     const std::string line = entry.at("line").get<std::string>();
     const int64_t value = std::stoll(line.substr(2));
     const size_t index = Histogram::IndexOf(value);
@@ -80,7 +81,8 @@ TEST(Histogram, BucketsHaveTheReferencesBounds) {
 }
 
 TEST(Histogram, MergesByCountsBeforeAnyPercentileIsTaken) {
-  for (const json& entry : Vectors().at("cases")) {
+  const json entries = Vectors().at("cases");
+  for (const json& entry : entries) {
     const std::string name = entry.at("name").get<std::string>();
     Histogram merged(kVectorHighest);
     size_t worker_index = 0;

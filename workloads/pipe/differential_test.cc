@@ -160,11 +160,14 @@ TEST_P(Differential, WritesOfEverySizeFillThePipeAlike) {
 }
 
 TEST_P(Differential, TheSecondWriteMergesAlike) {
+  KernelPipe kernel(0);
+  ASSERT_TRUE(kernel.is_usable());
+  TestEngine engine(Like(0));
+  const std::string page(static_cast<size_t>(::sysconf(_SC_PAGESIZE)), 'p');
+  std::string everything(engine.pipe().capacity_bytes(), '\0');
   for (size_t first = 1; first <= 4200; first += 311) {
     for (size_t read = 0; read < first; read += 1 + first / 3) {
       for (size_t second = 1; second <= 8300; second += 457) {
-        KernelPipe kernel(0);
-        TestEngine engine(Like(0));
         std::string skipped(read, '\0');
         kernel.Write(StreamBytes(0, first));
         engine.Write(StreamBytes(0, first));
@@ -172,13 +175,14 @@ TEST_P(Differential, TheSecondWriteMergesAlike) {
         engine.Read(read);
         kernel.Write(StreamBytes(first, second));
         engine.Write(StreamBytes(first, second));
-        // How many one-byte writes of a page still fit tells how many slots are in use.
-        const std::string page(static_cast<size_t>(::sysconf(_SC_PAGESIZE)), 'p');
+        // How many pages still fit tells how many slots are in use.
         int num_kernel = 0;
         int num_ours = 0;
         while (kernel.Write(page) > 0) ++num_kernel;
         while (engine.Write(page) > 0) ++num_ours;
         ASSERT_EQ(num_ours, num_kernel) << first << " " << read << " " << second;
+        const int64_t drained = kernel.Read(everything);
+        ASSERT_EQ(engine.Read(everything.size()), drained);
       }
     }
   }

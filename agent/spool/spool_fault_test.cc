@@ -2,7 +2,9 @@
 // is found again, nothing else is.
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <map>
+#include <random>
 #include <set>
 
 #include "agent/spool/spool.h"
@@ -177,6 +179,64 @@ TEST(SpoolRecoveryFaultTest, InterruptedRecoveryLosesNothing) {
     EXPECT_TRUE((*reopened)->Append(kAttempts[0], {Frame(2, true)}).ok());
     EXPECT_EQ((*reopened)->ReadFrame(kAttempts[0], 2)->counters(0).value(), 2);
     if (!was_hit) break;
+  }
+}
+
+// PIPEYARD_SEED repeats a run.
+uint64_t Seed() {
+  const char* text = ::getenv("PIPEYARD_SEED");
+  return text != nullptr ? std::strtoull(text, nullptr, 10) : std::random_device{}();
+}
+
+TEST(SpoolDamageTest, WhateverBytesALogHoldsAPrefixOfItsFramesIsFound) {
+  const uint64_t seed = Seed();
+  SCOPED_TRACE(testing::Message() << "PIPEYARD_SEED=" << seed);
+  std::mt19937_64 random(seed);
+  FaultyEnv env;
+  ASSERT_TRUE(env.CreateDirs("/state").ok());
+  const std::string path = std::string(kFolder) + "/" + kAttempts[0] + ".log";
+  {
+    auto spool = Spool::Open(env, {.folder = kFolder});
+    ASSERT_TRUE((*spool)->Accept(Assignment(kAttempts[0])).ok());
+    ASSERT_TRUE((*spool)->Append(kAttempts[0], {Frame(1, false), Frame(2, false)}).ok());
+    ASSERT_TRUE((*spool)->Ack(kAttempts[0], 1).ok());
+    ASSERT_TRUE((*spool)->Append(kAttempts[0], {Frame(3, true)}).ok());
+  }
+  const std::string good = *env.ReadFile(path);
+  for (int round = 0; round < 500; ++round) {
+    std::string bytes = good;
+    for (uint64_t changes = 1 + random() % 3; changes > 0 && !bytes.empty(); --changes) {
+      const size_t at = random() % bytes.size();
+      switch (random() % 4) {
+        case 0:
+          bytes[at] = static_cast<char>(random());
+          break;
+        case 1:
+          bytes.resize(at);
+          break;
+        case 2:
+          bytes.insert(at, std::string(random() % 20, static_cast<char>(random())));
+          break;
+        default:
+          bytes.append(bytes, at);
+          break;
+      }
+    }
+    ASSERT_TRUE(env.WriteFileAtomic(path, bytes).ok());
+
+    auto spool = Spool::Open(env, {.folder = kFolder});
+
+    ASSERT_TRUE(spool.ok());
+    if (const auto found = (*spool)->Find(kAttempts[0])) {
+      ASSERT_LE(found->num_frames, 3u);
+      ASSERT_EQ(found->is_final, found->num_frames == 3);
+      for (uint64_t i = 1; i <= found->num_frames; ++i) {
+        ASSERT_EQ((*spool)->ReadFrame(kAttempts[0], i)->counters(0).value(),
+                  static_cast<int64_t>(i));
+      }
+    } else {
+      ASSERT_EQ((*spool)->recovered().num_quarantined, 1);
+    }
   }
 }
 

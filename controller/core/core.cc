@@ -103,6 +103,7 @@ void Core::Enqueue(scheduler::Actions actions, std::function<void(const Status&)
                             loop_.role.AssertHeld();
                             if (status.ok() && !has_fault_) {
                               frames_committed_ += num_frames;
+                              UpdateStats();
                               Release(actions);
                             } else if (!status.ok() && status.code() != StatusCode::kCancelled) {
                               StopDeciding(status);
@@ -212,8 +213,6 @@ Status Core::fault() const {
 
 void Core::OnAgentAttached(const std::string& agent_id, const v1::Hello& hello) {
   loop_.role.AssertHeld();
-  Log(LogLevel::kInfo, kRoom, "agent {} attached id={} boot={} holds={}", hello.name(), agent_id,
-      hello.boot_id(), hello.held_size());
   storage::HostRecord& host = hosts_[agent_id];
   host.host_id = agent_id;
   host.name = hello.name();
@@ -227,11 +226,9 @@ void Core::OnAgentAttached(const std::string& agent_id, const v1::Hello& hello) 
   Decide(scheduler::HostAttached{agent_id, sessions_[agent_id], hello});
 }
 
-void Core::OnAgentDetached(const std::string& agent_id, const Status& why) {
+void Core::OnAgentDetached(const std::string& agent_id, const Status&) {
   loop_.role.AssertHeld();
   const auto host = hosts_.find(agent_id);
-  Log(LogLevel::kInfo, kRoom, "agent {} detached: {}",
-      host == hosts_.end() ? agent_id : host->second.name, why.ToString());
   if (host != hosts_.end()) host->second.last_seen_utc = clock_.UtcNow().count();
   Decide(scheduler::HostDetached{agent_id, sessions_[agent_id]});
 }

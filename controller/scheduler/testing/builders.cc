@@ -75,6 +75,7 @@ std::vector<v1::Metric> TransferMetrics() {
     metric.set_name(std::string(definition.name));
     metric.set_unit(std::string(definition.unit));
     metric.set_reducer(std::string(definition.reducer));
+    metric.set_better(definition.better == "higher" ? v1::DIRECTION_HIGHER : v1::DIRECTION_LOWER);
     metric.set_value(1.5);
   }
   return metrics;

@@ -12,6 +12,7 @@ using storage::CellRecord;
 using storage::RunRecord;
 
 Status ModelStore::Apply(std::span<const storage::Mutation> mutations) {
+  PIPEYARD_RETURN_IF_ERROR(failure_);
   for (const storage::Mutation& mutation : mutations) {
     PIPEYARD_RETURN_IF_ERROR(std::visit([this](const auto& m) { return ApplyOne(m); }, mutation));
   }

@@ -45,6 +45,9 @@ class ModelStore final : public storage::Store {
   size_t num_orphans() const { return orphans_.size(); }
   size_t num_audits() const { return num_audits_; }
 
+  // What Apply() fails with, before it changes anything; OK: it works.
+  void FailWith(Status status) { failure_ = std::move(status); }
+
   // As after restoring an older backup: forgets the attempt.
   void ForgetAttempt(const std::string& attempt_id);
 
@@ -74,6 +77,7 @@ class ModelStore final : public storage::Store {
   std::map<std::string, std::map<uint64_t, v1::Frame>> frames_;
   std::set<std::pair<std::string, uint64_t>> orphans_;
   size_t num_audits_ = 0;
+  Status failure_;
 };
 
 }  // namespace pipeyard::scheduler

@@ -18,8 +18,8 @@ namespace {
 Judgement Complete(const TransferParameters& parameters, const TransferNumbers& numbers,
                    const std::vector<MessageBuffer>& buffers, v1::WorkerResult& result) {
   AddBufferPlacement(buffers, result);
-  if (numbers.latency.count() == 0) {
-    return Failed("no_operations", fmt::format("no write ended within the measured {}",
+  if (numbers.latency.count() == 0 || numbers.window_bytes == 0) {
+    return Failed("no_operations", fmt::format("no message arrived within the measured {}",
                                                FormatDuration(parameters.duration)));
   }
   const Status filled = FillTransferResult(parameters, numbers, result);

@@ -98,8 +98,7 @@ class WorkerProgram : public testing::Test {
 TEST_F(WorkerProgram, AnswersARequestWithAResultForEachTarget) {
   for (const std::string target : {"kernel", "engine"}) {
     SCOPED_TRACE(target);
-    const ExitStatus exited =
-        Run(RunArguments(Request(target, Milliseconds(60)).SerializeAsString()));
+    const ExitStatus exited = Run(RunArguments(Request(target, Seconds(1)).SerializeAsString()));
 
     ASSERT_TRUE(exited.ok()) << exited.ToString() << StandardError();
     v1::WorkerResult result;
@@ -107,7 +106,7 @@ TEST_F(WorkerProgram, AnswersARequestWithAResultForEachTarget) {
     EXPECT_EQ(result.attempt_id(), kAttempt);
     EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
     EXPECT_EQ(static_cast<size_t>(result.metrics_size()), settings::Metrics("transfer").size());
-    EXPECT_GT(result.elapsed_ns(), 65 * kMillisecond);
+    EXPECT_GT(result.elapsed_ns(), 1005 * kMillisecond);
     ASSERT_EQ(result.histograms_size(), 1);
     EXPECT_TRUE(load::Histogram::FromProto(result.histograms(0)).ok());
     EXPECT_GT(result.counters_size(), 0);
@@ -205,7 +204,7 @@ TEST_F(WorkerProgram, RefusesAMalformedCommandLine) {
 
 TEST_F(WorkerProgram, RunsByHandAndSaysWhatItMeasured) {
   const ExitStatus exited = Run({"run", "--workload", "transfer", "--set", "writers=2", "--set",
-                                 "duration=50ms", "--set", "warmup=0"});
+                                 "duration=1s", "--set", "warmup=0"});
 
   EXPECT_TRUE(exited.ok()) << StandardError();
   EXPECT_THAT(StandardOutput(), HasSubstr("latency_p99"));

@@ -23,8 +23,9 @@ class PosixClock final : public Clock {
 }  // namespace
 
 const Clock& SystemClock() {
-  static const PosixClock clock;
-  return clock;
+  // Never destroyed: destructors of static objects may still use it.
+  static const PosixClock* const clock = new PosixClock;
+  return *clock;
 }
 
 std::string FormatUtc(UtcTime time) {

@@ -204,8 +204,9 @@ class PosixEnvironment final : public Env {
 }  // namespace
 
 Env& PosixEnv() {
-  static PosixEnvironment environment;
-  return environment;
+  // Never destroyed: destructors of static objects may still use it.
+  static PosixEnvironment* const environment = new PosixEnvironment;
+  return *environment;
 }
 
 }  // namespace pipeyard

@@ -19,6 +19,12 @@ def run(command):
     return done.stdout
 
 
+def positive(value, command):
+    if value <= 0:
+        raise Failed(f"{' '.join(command)}: nothing moved; is the machine busy with something else?")
+    return value
+
+
 class PipePeer:
     """pipe(2) as tests/bench/pipe_peer.c drives it."""
 
@@ -27,7 +33,7 @@ class PipePeer:
         self._command = [folders.peer, *map(str, (writers, readers, MESSAGE_BYTES, PIPE_BYTES, WARMUP_MS, duration_ms))]
 
     def measure(self):
-        return float(run(self._command))
+        return positive(float(run(self._command)), self._command)
 
 
 class Transfer:
@@ -48,7 +54,7 @@ class Transfer:
             text = subprocess.run(self._decode, stdin=file, capture_output=True, text=True, check=True).stdout
         if "outcome: OUTCOME_OK" not in text:
             raise Failed(f"{' '.join(self._command)}: not ok\n{text[:400]}")
-        return float(re.search(r'name: "throughput".*?value: (\S+)', text, re.DOTALL).group(1))
+        return positive(float(re.search(r'name: "throughput".*?value: (\S+)', text, re.DOTALL).group(1)), self._command)
 
 
 class Comparison:

@@ -33,7 +33,8 @@ std::optional<int> ParseInteger(const std::string& text) {
 Status DieWithParent(int parent_pid) {
   const pid_t parent = parent_pid != 0 ? parent_pid : ::getppid();
   if (::prctl(PR_SET_PDEATHSIG, SIGKILL) != 0) return ErrnoStatus("prctl PR_SET_PDEATHSIG", errno);
-  if (::getppid() != parent || parent == 1) {
+  // Where nobody said who the parent is, init is nobody's launcher but the heir of orphans.
+  if (::getppid() != parent || (parent_pid == 0 && parent == 1)) {
     return Aborted(fmt::format("parent process {} has ended", parent));
   }
   return Status::Ok();

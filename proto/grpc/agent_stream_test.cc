@@ -1,232 +1,16 @@
 // The session over real gRPC on loopback: what the in-memory tests cannot show.
 #include <gtest/gtest.h>
 
-#include <algorithm>
-#include <functional>
-#include <map>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
-#include "base/executor.h"
-#include "base/ids.h"
-#include "base/mutex.h"
-#include "proto/grpc/agent_channel.h"
-#include "proto/grpc/agent_server.h"
-#include "proto/grpc/endpoint.h"
-#include "proto/session/agent_session.h"
+#include "proto/grpc/agent_stream_fixture.h"
 #include "proto/session/messages.h"
-#include "proto/session/session_registry.h"
 
 namespace pipeyard::grpc_edge {
 namespace {
-
-constexpr Nanos kLongWait = Seconds(30);
-
-// Runs `task` on the executor and waits for it.
-void RunOn(Executor& executor, const std::function<void()>& task) {
-  Mutex mutex;
-  CondVar done;
-  bool is_done = false;
-  executor.Post([&] {
-    task();
-    MutexLock lock(mutex);
-    is_done = true;
-    done.NotifyAll();
-  });
-  MutexLock lock(mutex);
-  while (!is_done) done.Wait(mutex);
-}
-
-// Words in order of their coming; WaitFor() is the only way that these tests wait.
-class EventLog {
- public:
-  void Add(const std::string& word) {
-    MutexLock lock(mutex_);
-    words_.push_back(word);
-    changed_.NotifyAll();
-  }
-  // True once `word` was added `times` times; false after a wait that only a hang can need.
-  bool WaitFor(const std::string& word, int times = 1) {
-    const MonotonicTime deadline = SystemClock().Now() + kLongWait;
-    MutexLock lock(mutex_);
-    while (std::count(words_.begin(), words_.end(), word) < times) {
-      const Nanos left = deadline - SystemClock().Now();
-      if (left <= Nanos(0)) return false;
-      changed_.WaitFor(mutex_, left);
-    }
-    return true;
-  }
-  int Count(const std::string& word) {
-    MutexLock lock(mutex_);
-    return static_cast<int>(std::count(words_.begin(), words_.end(), word));
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::vector<std::string> words_;
-};
-
-// A controller that commits frames into memory.
-class TestController final : public session::RegistryEvents, public session::HostDirectory {
- public:
-  TestController(const std::string& store_id, uint64_t epoch, const std::string& address) {
-    session::RegistryOptions options;
-    options.store_id = store_id;
-    options.epoch = epoch;
-    options.session.max_unacked_frames = 4;
-    registry_.emplace(executor_, SystemClock(), *this, *this, options);
-    edge_.emplace(executor_, *registry_);
-    grpc::Service* const services[] = {&edge_->service()};
-    Result<std::unique_ptr<Server>> server = BuildServer({address, false}, services);
-    EXPECT_TRUE(server.ok()) << server.status().ToString();
-    if (server.ok()) server_ = std::move(server).value();
-  }
-  ~TestController() override { Stop(); }
-
-  void Stop() {
-    if (server_ == nullptr) return;
-    RunOn(executor_, [this] { registry_->Shutdown(Unavailable("the controller is stopping")); });
-    server_->Shutdown(Seconds(5));
-    server_.reset();
-    executor_.Stop();
-  }
-
-  std::string address() const { return server_->address(); }
-  EventLog& log() { return log_; }
-  void Assign(const std::string& agent_id, const std::string& attempt_id) {
-    RunOn(executor_, [&] {
-      v1::Assign assign;
-      assign.set_attempt_id(attempt_id);
-      assign.set_run_id(attempt_id);
-      assign.set_trial_timeout_ns(1);
-      assign.mutable_variant()->set_workload("transfer");
-      assign.mutable_variant()->set_target("kernel");
-      assign.mutable_variant()->set_variant_id("0123456789abcdef");
-      registry_->SendAssign(agent_id, assign);
-    });
-  }
-  // How often each frame was received; for use after Stop().
-  const std::map<uint64_t, int>& received() const { return received_; }
-  void AckNothing() { acks_ = false; }
-
- private:
-  std::optional<std::string> HostIdOfName(const std::string&) const override {
-    return std::nullopt;
-  }
-  bool IsRetired(const std::string&) const override { return false; }
-  void OnAgentAttached(const std::string&, const v1::Hello&) override { log_.Add("attached"); }
-  void OnAgentDetached(const std::string&, const Status&) override { log_.Add("detached"); }
-  void OnAccepted(const std::string&, const v1::Accepted&) override { log_.Add("accepted"); }
-  void OnRefused(const std::string&, const v1::Refused&) override { log_.Add("refused"); }
-  void OnFrame(const std::string& agent_id, const v1::Frame& frame) override {
-    ++received_[frame.sequence()];
-    log_.Add("frame");
-    if (acks_) registry_->SendAck(agent_id, frame.attempt_id(), frame.sequence());
-  }
-  void OnHeartbeat(const std::string&, const v1::Heartbeat&) override { log_.Add("heartbeat"); }
-
-  SerialExecutor executor_{"controller"};
-  EventLog log_;
-  std::map<uint64_t, int> received_;
-  bool acks_ = true;
-  std::optional<session::SessionRegistry> registry_;
-  std::optional<AgentServer> edge_;
-  std::unique_ptr<Server> server_;
-};
-
-// An agent that holds one attempt of `num_frames` frames once it is assigned.
-class TestAgent final : public session::AttemptSource, public session::AgentEvents {
- public:
-  TestAgent(const std::string& address, uint64_t num_frames, size_t frame_bytes)
-      : num_frames_(num_frames), frame_bytes_(frame_bytes), dialer_(executor_, address) {
-    v1::Hello hello;
-    hello.set_agent_id(id_);
-    hello.set_boot_id(ids_.Next());
-    hello.set_instance_id(ids_.Next());
-    hello.set_name("host-1");
-    hello.set_agent_version("test");
-    session::AgentSessionOptions options;
-    options.backoff_max = Milliseconds(400);
-    session_.emplace(executor_, SystemClock(), dialer_, *this, *this, hello, options);
-    RunOn(executor_, [this] { session_->Start(); });
-  }
-  ~TestAgent() override {
-    RunOn(executor_, [this] { session_->Stop(); });
-    executor_.Stop();
-  }
-
-  const std::string& id() const { return id_; }
-  EventLog& log() { return log_; }
-  void StartSecondSession() {
-    RunOn(executor_, [this] {
-      session_->Stop();
-      session_->Start();
-    });
-  }
-
- private:
-  std::vector<Held> HeldAttempts() override {
-    if (!held_.has_value()) return {};
-    return {*held_};
-  }
-  Result<v1::Frame> ReadFrame(const std::string& attempt_id, uint64_t sequence) override {
-    v1::Frame frame;
-    frame.set_store_id(held_->attempt.store_id());
-    frame.set_attempt_id(attempt_id);
-    frame.set_sequence(sequence);
-    frame.add_outputs()->set_stream("stdout");
-    frame.mutable_outputs(0)->set_data(std::string(frame_bytes_, 'x'));
-    if (sequence == num_frames_) {
-      frame.set_is_final(true);
-      frame.mutable_end()->set_outcome(v1::OUTCOME_OK);
-      frame.mutable_end()->set_boot_id(attempt_id);
-    }
-    return frame;
-  }
-  void OnAttached(const v1::Welcome&) override { log_.Add("attached"); }
-  void OnDetached(const Status& why, Nanos) override {
-    log_.Add("detached");
-    log_.Add(StatusCodeName(why.code()));
-  }
-  void OnRefused(const v1::HelloRefused& refused, bool is_final) override {
-    log_.Add(is_final ? "refused for good" : "refused");
-    log_.Add(v1::HelloRefused::Reason_Name(refused.reason()));
-  }
-  void OnAssign(const v1::Assign& assign) override {
-    session_->Accept(assign.attempt_id());
-    held_.emplace();
-    held_->attempt.set_attempt_id(assign.attempt_id());
-    held_->attempt.set_store_id(assign.store_id());
-    held_->attempt.set_phase(v1::ATTEMPT_PHASE_SPOOLED);
-    held_->attempt.set_spooled_through(num_frames_);
-    session_->FramesSpooled();
-  }
-  void OnCancel(const v1::Cancel&) override { log_.Add("cancel"); }
-  void OnAcked(const std::string&, uint64_t through) override {
-    held_->acked_through = through;
-    if (through < num_frames_) return;
-    held_.reset();
-    log_.Add("all acknowledged");
-  }
-  void OnUnsendableFrame(const std::string&, uint64_t, const Status&) override {
-    log_.Add("unsendable");
-  }
-
-  const uint64_t num_frames_;
-  const size_t frame_bytes_;
-  IdSource ids_{SystemClock()};
-  const std::string id_ = ids_.Next();
-  SerialExecutor executor_{"agent"};
-  EventLog log_;
-  std::optional<Held> held_;
-  AgentDialer dialer_;
-  std::optional<session::AgentSession> session_;
-};
-
-std::string NewId() { return IdSource(SystemClock()).Next(); }
 
 TEST(AgentStream, CarriesFramesUntilEachIsAcknowledged) {
   TestController controller(NewId(), 1, "127.0.0.1:0");
@@ -317,6 +101,60 @@ TEST(AgentStream, AProcessThatEndsWithOpenStreamsLeavesNothingBehind) {
 
   agents.clear();
   controller.reset();
+}
+
+TEST(AgentStream, APeerThatBreaksTheProtocolIsToldSo) {
+  TestController controller(NewId(), 1, "127.0.0.1:0");
+  RawPeer peer(controller.address());
+  v1::AgentMessage heartbeat;
+  heartbeat.mutable_heartbeat();
+
+  peer.Send(heartbeat);
+
+  EXPECT_TRUE(peer.log().WaitFor("INVALID_ARGUMENT"));
+}
+
+TEST(AgentStream, AMalformedHelloIsAnsweredBeforeTheStreamEnds) {
+  TestController controller(NewId(), 1, "127.0.0.1:0");
+  RawPeer peer(controller.address());
+  v1::AgentMessage hello;
+  hello.mutable_hello()->set_protocol_version(session::kProtocolVersion);
+
+  peer.Send(hello);
+
+  EXPECT_TRUE(peer.log().WaitFor("hello_refused"));
+  EXPECT_TRUE(peer.log().WaitFor("FAILED_PRECONDITION"));
+}
+
+TEST(AgentStream, AMessageThatIsTooLargeEndsTheStream) {
+  for (const size_t bytes : {session::kMaxMessageBytes + 1, session::kMaxMessageBytes * 5}) {
+    TestController controller(NewId(), 1, "127.0.0.1:0");
+    RawPeer peer(controller.address());
+    v1::AgentMessage message;
+    message.mutable_frame()->add_outputs()->set_data(std::string(bytes, 'x'));
+
+    peer.Send(message);
+
+    EXPECT_TRUE(peer.log().WaitFor("RESOURCE_EXHAUSTED")) << bytes;
+  }
+}
+
+TEST(AgentStream, ManyAgentsFindARestartedControllerAgain) {
+  constexpr int kNumAgents = 40;
+  const std::string store_id = NewId();
+  std::optional<TestController> controller(std::in_place, store_id, 1, "127.0.0.1:0");
+  const std::string address = controller->address();
+  std::vector<std::unique_ptr<TestAgent>> agents;
+  for (int i = 0; i < kNumAgents; ++i) {
+    agents.push_back(std::make_unique<TestAgent>(address, 3, 100, "host-" + std::to_string(i)));
+  }
+  ASSERT_TRUE(controller->log().WaitFor("attached", kNumAgents));
+
+  controller.emplace(store_id, 2, address);
+  ASSERT_TRUE(controller->log().WaitFor("attached", kNumAgents));
+  for (const auto& agent : agents) controller->Assign(agent->id(), NewId());
+
+  for (const auto& agent : agents) EXPECT_TRUE(agent->log().WaitFor("all acknowledged"));
 }
 
 }  // namespace

@@ -74,12 +74,3 @@ function(pipeyard_check_tests_registered)
     endif()
   endforeach()
 endfunction()
-
-# Adds the subfolders in order. While the skeleton grows, a folder without a CMakeLists.txt is passed over.
-function(pipeyard_rooms)
-  foreach(room ${ARGN})
-    if(EXISTS ${CMAKE_CURRENT_SOURCE_DIR}/${room}/CMakeLists.txt)
-      add_subdirectory(${room})
-    endif()
-  endforeach()
-endfunction()

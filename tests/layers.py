@@ -12,6 +12,7 @@ import sys
 # room -> rooms it may include (itself always). A room is the longest prefix named here.
 ALLOWED = {
     'base': [],
+    'proto/pipeyard': ['base'],
     'proto/settings': ['base'],
     'proto/options': ['base', 'proto/settings'],
     'proto/session': ['base', 'proto/settings'],

@@ -10,6 +10,7 @@
 #include <sstream>
 #include <string>
 
+#include "base/testing/golden.h"
 #include "controller/report/diff_text.h"
 #include "controller/report/host_text.h"
 #include "controller/report/json.h"
@@ -26,15 +27,8 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 void ExpectGolden(const std::string& name, const std::string& actual) {
-  const std::string path = PIPEYARD_SOURCE_DIR "/controller/report/testdata/" + name;
-  if (std::getenv("PIPEYARD_UPDATE_GOLDEN") != nullptr) {
-    std::ofstream(path, std::ios::binary) << actual;
-    return;
-  }
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream expected;
-  expected << file.rdbuf();
-  EXPECT_EQ(actual, expected.str()) << name << " differs; PIPEYARD_UPDATE_GOLDEN=1 rewrites it";
+  pipeyard::testing::ExpectGolden(PIPEYARD_SOURCE_DIR "/controller/report/testdata/" + name,
+                                  actual);
 }
 
 TEST(Golden, DiffAlongAFactor) {

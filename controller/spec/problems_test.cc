@@ -2,8 +2,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/testing/golden.h"
 #include "controller/spec/sweep.h"
-#include "proto/settings/testing/golden.h"
 
 namespace pipeyard::spec {
 namespace {
@@ -303,10 +303,11 @@ TEST(ReadSweep, TellsAllProblemsOfOneFile) {
 TEST(ReadSweep, TellsThemAsInTheGoldenFile) {
   const std::string root = PIPEYARD_SOURCE_DIR;
   const std::string yaml =
-      settings::testing::ReadFile(root + "/controller/spec/testdata/broken.yaml");
+      pipeyard::testing::ReadFile(root + "/controller/spec/testdata/broken.yaml");
   ASSERT_FALSE(yaml.empty());
 
-  settings::testing::ExpectGolden("controller/spec/testdata/broken.golden", Told(yaml));
+  pipeyard::testing::ExpectGolden(PIPEYARD_SOURCE_DIR "/controller/spec/testdata/broken.golden",
+                                  Told(yaml));
 }
 
 TEST(ReadSweep, WarnsOfTooFewRepetitions) {

@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <random>
 
+#include "base/testing/golden.h"
 #include "controller/spec/sweep.h"
-#include "proto/settings/testing/golden.h"
 
 namespace pipeyard::spec {
 namespace {
@@ -22,10 +22,10 @@ uint64_t Seed() {
 
 std::vector<std::string> Corpus() {
   const std::string root = std::string(PIPEYARD_SOURCE_DIR) + "/";
-  return {settings::testing::ReadFile(root + "workloads/sweeps/prealloc.yaml"),
-          settings::testing::ReadFile(root + "workloads/sweeps/quick/prealloc.yaml"),
-          settings::testing::ReadFile(root + "controller/spec/testdata/broken.yaml"),
-          settings::testing::ReadFile(root + "controller/spec/testdata/design.yaml")};
+  return {pipeyard::testing::ReadFile(root + "workloads/sweeps/prealloc.yaml"),
+          pipeyard::testing::ReadFile(root + "workloads/sweeps/quick/prealloc.yaml"),
+          pipeyard::testing::ReadFile(root + "controller/spec/testdata/broken.yaml"),
+          pipeyard::testing::ReadFile(root + "controller/spec/testdata/design.yaml")};
 }
 
 class Mutator {

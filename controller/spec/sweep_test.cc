@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <set>
 
-#include "proto/settings/testing/golden.h"
+#include "base/testing/golden.h"
 
 namespace pipeyard::spec {
 namespace {
@@ -287,7 +287,7 @@ TEST(ReadySweeps, AllValidateWithoutAWarning) {
   for (const auto& entry : std::filesystem::recursive_directory_iterator(folder)) {
     if (entry.path().extension() != ".yaml") continue;
     ++num_sweeps;
-    const ReadResult result = ReadSweep(settings::testing::ReadFile(entry.path().string()), {});
+    const ReadResult result = ReadSweep(pipeyard::testing::ReadFile(entry.path().string()), {});
     for (const Problem& problem : result.problems) {
       ADD_FAILURE() << problem.Format(entry.path().string());
     }
@@ -299,7 +299,7 @@ TEST(ReadySweeps, AllValidateWithoutAWarning) {
 
 TEST(ReadySweeps, PreallocIsTheMatrixWithTheKernelBesideIt) {
   const std::string path = std::string(PIPEYARD_SOURCE_DIR) + "/workloads/sweeps/prealloc.yaml";
-  const Sweep sweep = Read(settings::testing::ReadFile(path));
+  const Sweep sweep = Read(pipeyard::testing::ReadFile(path));
 
   std::map<std::string, int> arms;
   for (const SweepVariant& variant : sweep.variants) {

@@ -5,9 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "base/testing/golden.h"
 #include "proto/settings/definition.h"
 #include "proto/settings/parse.h"
-#include "proto/settings/testing/golden.h"
 
 namespace pipeyard::settings {
 namespace {
@@ -50,7 +50,8 @@ TEST(Catalog, NamesKindsAndDefaultsAreThoseReleased) {
                            KindName(definition.kind), CanonicalText(definition.default_value));
   }
 
-  testing::ExpectGolden("proto/settings/testdata/catalog.golden", listing);
+  pipeyard::testing::ExpectGolden(PIPEYARD_SOURCE_DIR "/proto/settings/testdata/catalog.golden",
+                                  listing);
 }
 
 TEST(Catalog, EveryDefaultIsLegalAndSupported) {
@@ -172,7 +173,7 @@ std::string SettingsTable() {
 
 TEST(Docs, SettingsAreThoseOfTheCatalog) {
   const std::string path = std::string(PIPEYARD_SOURCE_DIR) + "/docs/SWEEPS.md";
-  std::string text = testing::ReadFile(path);
+  std::string text = pipeyard::testing::ReadFile(path);
   const std::string begin = "from the catalog -->\n";
   const size_t start = text.find(begin);
   const size_t end = text.find("<!-- /settings -->");
@@ -180,14 +181,15 @@ TEST(Docs, SettingsAreThoseOfTheCatalog) {
   ASSERT_NE(end, std::string::npos);
   const size_t table = start + begin.size();
 
-  if (testing::UpdatesGolden()) {
+  if (pipeyard::testing::UpdatesGolden()) {
     text.replace(table, end - table, SettingsTable());
     std::ofstream(path, std::ios::binary) << text;
   }
 
-  EXPECT_EQ(testing::ReadFile(path).substr(table, SettingsTable().size()), SettingsTable())
+  EXPECT_EQ(pipeyard::testing::ReadFile(path).substr(table, SettingsTable().size()),
+            SettingsTable())
       << "PIPEYARD_UPDATE_GOLDEN=1 rewrites the table";
-  EXPECT_NE(testing::ReadFile(path).find(SettingsTable() + "<!-- /settings -->"),
+  EXPECT_NE(pipeyard::testing::ReadFile(path).find(SettingsTable() + "<!-- /settings -->"),
             std::string::npos);
 }
 

@@ -6,10 +6,10 @@
 
 #include <cstdlib>
 
+#include "base/testing/golden.h"
 #include "proto/settings/definition.h"
 #include "proto/settings/parse.h"
 #include "proto/settings/sha256.h"
-#include "proto/settings/testing/golden.h"
 
 namespace pipeyard::settings {
 namespace {
@@ -65,7 +65,8 @@ TEST(Identity, TextsAndIdsAreThoseReleased) {
     listing += fmt::format("{}\n{}\n", VariantId(variant), CanonicalText(variant));
   }
 
-  testing::ExpectGolden("proto/settings/testdata/identity.golden", listing);
+  pipeyard::testing::ExpectGolden(PIPEYARD_SOURCE_DIR "/proto/settings/testdata/identity.golden",
+                                  listing);
 }
 
 TEST(Identity, IsTheHashOfTheText) {

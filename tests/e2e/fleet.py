@@ -128,7 +128,7 @@ class FleetTest(unittest.TestCase):
 
     def connected(self):
         status, out, _ = self.cli('host', 'list', '-o', 'json')
-        return {h['name'] for h in json.loads(out)['hosts'] if h['state'] == 'connected'} if status == 0 else set()
+        return {h['host'] for h in json.loads(out)['hosts'] if h['state'] == 'connected'} if status == 0 else set()
 
     def submit(self, text):
         status, out, err = self.cli('sweep', 'submit', self.write('sweep.yaml', text))

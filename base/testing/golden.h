@@ -1,5 +1,7 @@
 // Golden files of tests: whole outputs, compared as text. PIPEYARD_UPDATE_GOLDEN=1 rewrites them;
 // the diff is then reviewed.
+//
+// Thread safety: confined to the test.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -9,8 +11,9 @@
 #include <sstream>
 #include <string>
 
-namespace pipeyard::settings::testing {
+namespace pipeyard::testing {
 
+// The whole file; empty where there is none.
 inline std::string ReadFile(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   std::ostringstream text;
@@ -23,11 +26,10 @@ inline bool UpdatesGolden() {
   return update != nullptr && std::string(update) == "1";
 }
 
-// `path` is relative to the root of the sources.
+// `path`: PIPEYARD_SOURCE_DIR "/room/testdata/name.golden".
 inline void ExpectGolden(const std::string& path, const std::string& actual) {
-  const std::string whole = std::string(PIPEYARD_SOURCE_DIR) + "/" + path;
-  if (UpdatesGolden()) std::ofstream(whole, std::ios::binary) << actual;
-  EXPECT_EQ(ReadFile(whole), actual) << path << "; PIPEYARD_UPDATE_GOLDEN=1 rewrites it";
+  if (UpdatesGolden()) std::ofstream(path, std::ios::binary) << actual;
+  EXPECT_EQ(ReadFile(path), actual) << path << "; PIPEYARD_UPDATE_GOLDEN=1 rewrites it";
 }
 
-}  // namespace pipeyard::settings::testing
+}  // namespace pipeyard::testing

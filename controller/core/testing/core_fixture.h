@@ -75,12 +75,13 @@ class CoreFixture {
   FakeExecutor loop_{clock_};
   FakeExecutor writer_{clock_};
   FakeExecutor* reader_;  // owned by readers_
+  // Outlives the sessions of the core, which close its streams when they go.
+  session::FakeNetwork network_{loop_, clock_, 1};
   scheduler::ModelStore store_{scheduler::TestUuid(1)};
   IdSource ids_{clock_, 1};
   std::unique_ptr<Readers> readers_;
   std::unique_ptr<ingest::Committer> committer_;
   std::unique_ptr<Core> core_;
-  session::FakeNetwork network_{loop_, clock_, 1};
 };
 
 // Keeps the result of one call.

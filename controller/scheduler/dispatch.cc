@@ -90,16 +90,14 @@ void Scheduler::SendCancel(const Attempt& attempt, std::string_view reason) {
 void Scheduler::MarkAccepted(Attempt& attempt) {
   const Place place = Find(attempt);
   attempt.last_news = now_.monotonic;
+  HostState& host = Host(place.cell->host_id);
+  host.pause = Nanos(0);
+  host.refusing_since.reset();
+  host.refusing_why.clear();
   if (attempt.is_accepted) return;
   attempt.is_accepted = true;
   if (place.trial->state == storage::TrialState::kLeased) {
     MoveTrial(*place.run, *place.cell, *place.trial, TrialTrigger::kAccept);
-  }
-  HostState& host = Host(place.cell->host_id);
-  host.pause = Nanos(0);
-  if (host.is_connected) {
-    host.unavailable_since.reset();
-    host.unavailable_why.clear();
   }
 }
 
@@ -160,8 +158,8 @@ void Scheduler::Report(HostState& host,
     }
   }
   if (!host.occupied_by.empty() && host.current.empty()) {
-    if (!host.unavailable_since) host.unavailable_since = now_.monotonic;
-    host.unavailable_why = "busy";
+    if (!host.refusing_since) host.refusing_since = now_.monotonic;
+    host.refusing_why = "busy";
   }
 }
 
@@ -181,16 +179,20 @@ void Scheduler::CheckDeadlines(HostState& host) {
                            "the agent is connected but says nothing of it"});
     }
   }
-  if (!host.unavailable_since) return;
+  if (host.is_connected && !host.refusing_since) return;
+  const MonotonicTime since = host.is_connected ? *host.refusing_since : host.away_since;
+  const char* const why = host.is_connected ? host.refusing_why.c_str() : "away";
   for (auto& [run_id, run] : runs_) {
     const auto part = run->hosts.find(host.host_id);
     if (part == run->hosts.end() || part->second.num_terminal == part->second.num_trials) continue;
     const Nanos host_wait(run->header.host_wait_ns);
-    if (now_.monotonic - std::max(*host.unavailable_since, run->added) <= host_wait) continue;
-    const std::string_view code = host.is_connected ? "host_unavailable" : kReasonHostAway;
-    GiveUpHost(*run, host.host_id, code,
-               fmt::format("host {} for longer than host_wait ({})", host.unavailable_why,
-                           FormatDuration(host_wait)));
+    // It was we who were away: however short host_wait is, agents get the time to dial again.
+    const bool is_our_absence = run->is_recovered && since <= run->added;
+    const Nanos patience = is_our_absence ? std::max(host_wait, kLeastSilence) : host_wait;
+    if (now_.monotonic - std::max(since, run->added) <= patience) continue;
+    GiveUpHost(
+        *run, host.host_id, host.is_connected ? kReasonHostUnavailable : kReasonHostAway,
+        fmt::format("host {} for longer than host_wait ({})", why, FormatDuration(host_wait)));
   }
 }
 

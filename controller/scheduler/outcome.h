@@ -19,6 +19,7 @@ namespace pipeyard::scheduler {
 // Reason codes that the controller gives or acts upon (docs/PROTOCOL.md, "Reasons").
 inline constexpr std::string_view kReasonHostCrashed = "host_crashed";
 inline constexpr std::string_view kReasonHostAway = "host_away";
+inline constexpr std::string_view kReasonHostUnavailable = "host_unavailable";
 inline constexpr std::string_view kReasonDeadline = "controller_deadline";
 inline constexpr std::string_view kReasonWaitedTooLong = "waited_too_long";
 inline constexpr std::string_view kReasonSuperseded = "superseded";

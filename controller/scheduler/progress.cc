@@ -74,7 +74,8 @@ std::string Scheduler::WhatRuns(const Run& run, const std::string& host_id,
   if (current != attempts_.end() && current->second.run_id != run.header.run_id) {
     return "waits for run " + current->second.run_id;
   }
-  if (!host.unavailable_why.empty()) return host.unavailable_why;
+  if (!host.is_connected) return "away";
+  if (current == attempts_.end() && host.refusing_since) return host.refusing_why;
   return RunningOn(host_id);
 }
 

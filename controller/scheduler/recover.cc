@@ -12,6 +12,7 @@ Actions Scheduler::Recover(std::vector<storage::RunRecord> runs, Now now) {
   for (storage::RunRecord& record : runs) {
     const std::string run_id = record.run_id;
     Adopt(std::move(record));
+    runs_.at(run_id)->is_recovered = true;
     SettleRun(*runs_.at(run_id));
   }
   ForgetEndedRuns();

@@ -25,8 +25,6 @@ void Scheduler::On(const HostAttached& event) {
   host.name = event.hello.name();
   host.is_connected = true;
   host.session = event.session;
-  host.unavailable_since.reset();
-  host.unavailable_why.clear();
   host.paused_until = now_.monotonic;
   host.pause = Nanos(0);
   host.last_touch = now_.utc;
@@ -53,8 +51,7 @@ void Scheduler::On(const HostDetached& event) {
   HostState& host = Host(event.host_id);
   if (!host.is_connected || host.session != event.session) return;
   host.is_connected = false;
-  host.unavailable_since = now_.monotonic;
-  host.unavailable_why = "away";
+  host.away_since = now_.monotonic;
   host.occupied_by.clear();
   actions_.mutations.push_back(storage::TouchHost{event.host_id, now_.utc.count()});
   for (auto& [id, run] : runs_) {
@@ -92,8 +89,8 @@ void Scheduler::On(const RefusalReceived& event) {
     MoveTrial(*place.run, *place.cell, *place.trial, rule->trigger);
     host.pause = std::clamp(host.pause * 2, options_.first_pause, options_.longest_pause);
     host.paused_until = now_.monotonic + host.pause;
-    if (!host.unavailable_since) host.unavailable_since = now_.monotonic;
-    host.unavailable_why = rule->word;
+    if (!host.refusing_since) host.refusing_since = now_.monotonic;
+    host.refusing_why = rule->word;
   }
   Dispatch(host);
 }
@@ -175,8 +172,7 @@ HostState& Scheduler::Host(const std::string& host_id) {
   HostState& host = it->second;
   if (is_new) {
     host.host_id = host_id;
-    host.unavailable_since = now_.monotonic;
-    host.unavailable_why = "away";
+    host.away_since = now_.monotonic;
   }
   return host;
 }

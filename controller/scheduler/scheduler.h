@@ -64,7 +64,8 @@ class Scheduler {
   ~Scheduler();
 
   // Takes over the runs of Store::LoadActiveRuns(). Once, before any event. Every host then has
-  // host_wait from `now` to attach. The actions finish what a crash left undone.
+  // host_wait from `now`, and at least a minute, to attach. The actions finish what a crash left
+  // undone.
   Actions Recover(std::vector<storage::RunRecord> runs, Now now);
 
   Actions Handle(const Event& event, Now now);

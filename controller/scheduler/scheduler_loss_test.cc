@@ -136,6 +136,41 @@ TEST(SchedulerLoss, AfterARestartHostsHaveHostWaitToComeBack) {
   EXPECT_TRUE(IsTerminal(fixture.Run(run_id).state));
 }
 
+TEST(SchedulerLoss, AfterARestartAgentsHaveAMinuteHoweverShortHostWaitIs) {
+  SchedulerFixture fixture;
+  fixture.Attach(1);
+  spec::Sweep sweep = TestSweep(1, 1);
+  sweep.host_wait = Nanos(0);
+  const std::string run_id = fixture.Submit(sweep, {1});
+  fixture.Restart();
+
+  fixture.Advance(Seconds(59));
+  fixture.Handle(Tick{});
+  EXPECT_EQ(fixture.Run(run_id).state, RunState::kRunning);
+
+  fixture.Attach(1);
+  fixture.Detach(1);
+  fixture.Advance(Nanos(1));
+  fixture.Handle(Tick{});
+  EXPECT_TRUE(IsTerminal(fixture.Run(run_id).state)) << "away for longer than 0 by itself";
+}
+
+TEST(SchedulerLoss, DialingAgainDoesNotMakeARefusingHostWilling) {
+  SchedulerFixture fixture;
+  fixture.Attach(1);
+  const std::string run_id = fixture.Submit(TestSweep(1, 1), {1});
+
+  for (int i = 0; i < 30 && fixture.scheduler().IsActive(run_id); ++i) {
+    fixture.Refuse(1, fixture.LastAttempt(1), v1::Refused::REASON_DRAINING);
+    fixture.Detach(1);
+    fixture.Advance(Minutes(1));
+    fixture.Attach(1);
+    fixture.Handle(Tick{});
+  }
+
+  EXPECT_EQ(fixture.Run(run_id).state, RunState::kFailed);
+}
+
 TEST(SchedulerLoss, AHostThatRefusesEverythingForHostWaitIsGivenUp) {
   SchedulerFixture fixture;
   fixture.Attach(1);

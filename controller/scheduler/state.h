@@ -74,6 +74,8 @@ struct Run {
   uint32_t num_open_cells = 0;
   // An attempt of it was begun on a host.
   bool was_started = false;
+  // Stored by an earlier start of the controller.
+  bool is_recovered = false;
   MonotonicTime added{0};
 };
 
@@ -101,9 +103,12 @@ struct HostState {
   std::string name;
   bool is_connected = false;
   uint64_t session = 0;
-  // Since when it takes no trials, being away or refusing; nullopt while it does.
-  std::optional<MonotonicTime> unavailable_since;
-  std::string unavailable_why;  // "away", "busy", "draining", "disk"
+  // Not connected since; meaningful while it is not.
+  MonotonicTime away_since{0};
+  // Refuses, or holds what is not ours, since; nullopt from the next attempt that it accepts. A new
+  // session changes nothing about it.
+  std::optional<MonotonicTime> refusing_since;
+  std::string refusing_why;  // "busy", "draining", "disk"
   // No Assign before this.
   MonotonicTime paused_until{0};
   Nanos pause{0};

@@ -85,7 +85,7 @@ size_t DrawSize(std::mt19937_64& random, size_t capacity) {
 
 TEST_P(Differential, RandomOperationsAgree) {
   std::mt19937_64 random(memory::TestSeed(20240817));
-  constexpr int kSequences = 120;
+  constexpr int kSequences = 80;
   constexpr int kOperations = 250;
   const size_t page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
   int num_compared = 0;

@@ -86,13 +86,20 @@ class TestEngine {
   std::unique_ptr<Engine> engine_;
 };
 
-// The i-th byte of every stream that the tests send: no two places within 64 KiB look alike.
-inline char StreamByte(uint64_t position) {
-  return static_cast<char>((position * 2654435761u) >> 24 ^ position);
-}
+// Bytes [position, position + size) of the one stream that the tests send. It repeats after 1 MiB,
+// so a byte that got lost or moved by any number of pages of a pipe shows.
 inline std::string StreamBytes(uint64_t position, size_t size) {
-  std::string data(size, '\0');
-  for (size_t i = 0; i < size; ++i) data[i] = StreamByte(position + i);
+  static const std::string period = [] {
+    std::string bytes(1 << 20, '\0');
+    for (size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = static_cast<char>((i * 2654435761u) >> 24 ^ i);
+    return bytes;
+  }();
+  std::string data;
+  data.reserve(size);
+  while (data.size() < size) {
+    data.append(period, (position + data.size()) % period.size(), size - data.size());
+  }
   return data;
 }
 

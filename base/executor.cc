@@ -2,6 +2,9 @@
 
 #include <pthread.h>
 
+#include <iterator>
+#include <vector>
+
 namespace pipeyard {
 
 SerialExecutor::SerialExecutor(std::string name) : name_(std::move(name)) {
@@ -16,18 +19,20 @@ TimerId SerialExecutor::PostAfter(Nanos delay, Task task) {
   MutexLock lock(mutex_);
   const TimerId id = next_sequence_++;
   if (is_stopping_) return id;
-  // Due 0 keeps plain posts in order among themselves and ahead of timers.
-  const MonotonicTime due = delay <= Nanos(0) ? Nanos(0) : SystemClock().Now() + delay;
-  tasks_.emplace(std::pair(due, id), std::move(task));
+  const bool is_timer = delay > Nanos(0);
+  const MonotonicTime now = SystemClock().Now();
+  entries_.emplace(std::pair(is_timer ? now + delay : now, id), Entry{std::move(task), is_timer});
   changed_.NotifyOne();
   return id;
 }
 
 bool SerialExecutor::Cancel(TimerId id) {
+  // Destroyed without the mutex: what a task holds may post when it goes.
+  Entries::node_type canceled;
   MutexLock lock(mutex_);
-  for (auto it = tasks_.begin(); it != tasks_.end(); ++it) {
+  for (auto it = entries_.begin(); it != entries_.end(); ++it) {
     if (it->first.second == id) {
-      tasks_.erase(it);
+      canceled = entries_.extract(it);
       return true;
     }
   }
@@ -35,9 +40,15 @@ bool SerialExecutor::Cancel(TimerId id) {
 }
 
 void SerialExecutor::Stop() {
+  std::vector<Entries::node_type> timers;
   {
     MutexLock lock(mutex_);
     is_stopping_ = true;
+    for (auto it = entries_.begin(); it != entries_.end();) {
+      const auto next = std::next(it);
+      if (it->second.is_timer) timers.push_back(entries_.extract(it));
+      it = next;
+    }
     changed_.NotifyOne();
   }
   if (thread_.joinable()) thread_.join();
@@ -50,19 +61,18 @@ void SerialExecutor::Run() {
     {
       MutexLock lock(mutex_);
       for (;;) {
-        if (!tasks_.empty()) {
-          const MonotonicTime due = tasks_.begin()->first.first;
-          const MonotonicTime now = SystemClock().Now();
-          if (due <= now && (!is_stopping_ || due == Nanos(0))) break;
-          if (is_stopping_) return;
-          changed_.WaitFor(mutex_, due - now);
-        } else {
+        if (entries_.empty()) {
           if (is_stopping_) return;
           changed_.Wait(mutex_);
+          continue;
         }
+        const MonotonicTime due = entries_.begin()->first.first;
+        const MonotonicTime now = SystemClock().Now();
+        if (due <= now) break;
+        changed_.WaitFor(mutex_, due - now);
       }
-      task = std::move(tasks_.begin()->second);
-      tasks_.erase(tasks_.begin());
+      task = std::move(entries_.begin()->second.task);
+      entries_.erase(entries_.begin());
     }
     task();
   }

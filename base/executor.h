@@ -1,5 +1,5 @@
-// SerialExecutor: runs posted functions one at a time, in order of posting (or of due time), on one
-// thread.
+// SerialExecutor: runs posted functions one at a time on one thread, in the order in which they
+// became due: a post when it was posted, a timer when its delay has passed.
 //
 // Each daemon has one for its decisions; whatever blocks (SQLite commits, fsync, waiting for
 // processes) has its own and posts the outcome back. State confined to an executor is
@@ -55,6 +55,13 @@ class SerialExecutor final : public Executor {
   void Stop() EXCLUDES(mutex_);
 
  private:
+  struct Entry {
+    Task task;
+    bool is_timer = false;
+  };
+  // By due time, then order of posting.
+  using Entries = std::map<std::pair<MonotonicTime, uint64_t>, Entry>;
+
   void Run() EXCLUDES(mutex_);
 
   const std::string name_;
@@ -62,8 +69,7 @@ class SerialExecutor final : public Executor {
   CondVar changed_;
   bool is_stopping_ GUARDED_BY(mutex_) = false;
   uint64_t next_sequence_ GUARDED_BY(mutex_) = 1;
-  // Due time, then order of posting.
-  std::map<std::pair<MonotonicTime, uint64_t>, Task> tasks_ GUARDED_BY(mutex_);
+  Entries entries_ GUARDED_BY(mutex_);
   std::thread thread_;
 };
 

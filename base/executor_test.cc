@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
 #include <thread>
 #include <vector>
 
@@ -56,6 +58,49 @@ TEST(SerialExecutor, TimerRunsAfterItsDelayAndPostsGoAhead) {
 
   EXPECT_EQ(order, (std::vector<int>{1, 2}));
   EXPECT_GE(SystemClock().Now() - start, Milliseconds(20));
+}
+
+TEST(SerialExecutor, PostsThatGoOnDoNotKeepADueTimerWaiting) {
+  Mutex mutex;
+  CondVar ended;
+  bool has_timer_run = false;
+  bool has_ended = false;
+  SerialExecutor executor("test");
+  executor.PostAfter(Milliseconds(1), [&] { has_timer_run = true; });
+  // Never without a post that waits, until the timer has run.
+  const MonotonicTime give_up = SystemClock().Now() + Seconds(30);
+  std::function<void()> again = [&] {
+    if (!has_timer_run && SystemClock().Now() < give_up) return executor.Post(again);
+    MutexLock lock(mutex);
+    has_ended = true;
+    ended.NotifyOne();
+  };
+  executor.Post(again);
+
+  {
+    MutexLock lock(mutex);
+    while (!has_ended) ended.Wait(mutex);
+  }
+  executor.Stop();
+
+  EXPECT_TRUE(has_timer_run);
+}
+
+TEST(SerialExecutor, ATaskThatIsDroppedMayPostWhenItGoes) {
+  struct PostsWhenItGoes {
+    explicit PostsWhenItGoes(Executor& given) : executor(given) {}
+    ~PostsWhenItGoes() {
+      executor.Post([] {});
+    }
+    Executor& executor;
+  };
+  SerialExecutor executor("test");
+  const TimerId id =
+      executor.PostAfter(Seconds(3600), [held = std::make_shared<PostsWhenItGoes>(executor)] {});
+  executor.PostAfter(Seconds(3600), [held = std::make_shared<PostsWhenItGoes>(executor)] {});
+
+  EXPECT_TRUE(executor.Cancel(id));
+  executor.Stop();
 }
 
 TEST(SerialExecutor, CanceledTimerNeverRuns) {

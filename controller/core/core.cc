@@ -38,7 +38,14 @@ Core::Core(Executor& loop, const Clock& clock, storage::Store& store, ingest::Co
       identity_(store.identity()),
       registry_(std::make_unique<session::SessionRegistry>(
           loop, clock, static_cast<session::HostDirectory&>(*this),
-          static_cast<session::RegistryEvents&>(*this), RegistryOptionsOf(options_, identity_))) {}
+          static_cast<session::RegistryEvents&>(*this), RegistryOptionsOf(options_, identity_))),
+      scheduler_(std::make_unique<scheduler::Scheduler>(
+          identity_, [this] { return ids_.Next(); }, options_.scheduler)),
+      watches_(std::make_unique<WatchHub>(loop_, clock_, options_.watch_interval,
+                                          [this](const std::string& run_id) {
+                                            loop_.role.AssertHeld();
+                                            SnapshotForWatch(run_id);
+                                          })) {}
 
 Core::~Core() = default;
 
@@ -48,13 +55,6 @@ Status Core::Start() {
   OnLoop([this, hosts = std::move(hosts), runs = std::move(runs)]() mutable {
     loop_.role.AssertHeld();
     for (storage::HostRecord& host : hosts) hosts_[host.host_id] = std::move(host);
-    scheduler_ = std::make_unique<scheduler::Scheduler>(
-        identity_, [this] { return ids_.Next(); }, options_.scheduler);
-    watches_ = std::make_unique<WatchHub>(loop_, clock_, options_.watch_interval,
-                                          [this](const std::string& run_id) {
-                                            loop_.role.AssertHeld();
-                                            SnapshotForWatch(run_id);
-                                          });
     Commit(scheduler_->Recover(std::move(runs), now()), nullptr);
     Tick();
   });

@@ -72,7 +72,7 @@ class Core final : private session::RegistryEvents, private session::HostDirecto
   Core& operator=(const Core&) = delete;
 
   // Loads hosts and active runs, and begins. Once, before anything else; reads the store in the
-  // caller's thread.
+  // caller's thread. Where it fails nothing but BeginShutdown() may follow.
   Status Start();
   // Refuses agents and requests from now on; watches end as kUnavailable. Returns at once.
   void BeginShutdown();

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "controller/core/testing/core_fixture.h"
+#include "storage/testing/fake_store.h"
 
 namespace pipeyard::core {
 namespace {
@@ -160,6 +161,24 @@ TEST(Core, AStreamThatEndsMakesTheHostAway) {
   ASSERT_TRUE(hosts.ok());
   ASSERT_EQ((*hosts.result)->hosts_size(), 1);
   EXPECT_EQ((*hosts.result)->hosts(0).state(), "away");
+}
+
+TEST(Core, AStoreThatCannotBeReadFailsTheStartAndStoppingStillWorks) {
+  FakeClock clock;
+  FakeExecutor loop(clock);
+  FakeExecutor writer(clock);
+  storage::FakeStore store;
+  IdSource ids(clock, 1);
+  Readers readers({});
+  ingest::Committer committer(store, loop, writer, {});
+  Core core(loop, clock, store, committer, readers, ids, {});
+
+  const Status started = core.Start();
+  core.BeginShutdown();
+  loop.RunUntilIdle();
+
+  EXPECT_EQ(started.code(), StatusCode::kUnimplemented);
+  EXPECT_EQ(core.stats().active_runs, 0u);
 }
 
 TEST(Core, AfterShutdownAgentsAndRequestsAreRefused) {

@@ -144,7 +144,7 @@ class RowBuilder {
         ComparePaired(pairing.pairs, options, row);
         row->set_dropped_pairs(
             static_cast<uint32_t>(pairing.lacking.size() + pairing.split.size()));
-        WarnOfPairs(pairing);
+        WarnOfPairs(row->metric(), pairing);
       }
     } else if (a.empty() || b.empty() || Boots(a) == Boots(b)) {
       CompareIndependent(Plain(a), Plain(b), options, row);
@@ -171,9 +171,13 @@ class RowBuilder {
     }
   }
 
-  void WarnOfPairs(const Pairing& pairing) {
-    if (!pairing.lacking.empty()) {
-      Warn(response_, fmt::format("{}: pairs dropped, one side has no value: block {}", where_,
+  void WarnOfPairs(const std::string& metric, const Pairing& pairing) {
+    // A trial that ended without a sample lacks every metric and is told once, with the first; a
+    // percentile of too few operations is lacking by itself.
+    if (first_metric_.empty()) first_metric_ = metric;
+    if (!pairing.lacking.empty() && told_.insert(pairing.lacking).second) {
+      Warn(response_, fmt::format("{}: pairs dropped, one side has no {}: block {}", where_,
+                                  metric == first_metric_ ? "value" : metric,
                                   ListBlocks(pairing.lacking)));
     }
     if (!pairing.split.empty()) {
@@ -218,6 +222,9 @@ class RowBuilder {
   const CellPair& pair_;
   v1::DiffResponse* response_;
   const std::string where_;
+  std::string first_metric_;
+  // Lists of blocks without a pair that were warned of.
+  std::set<std::vector<uint32_t>> told_;
 };
 
 // Counter values by name and unit, over the samples of one side.

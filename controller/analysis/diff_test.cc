@@ -113,6 +113,22 @@ TEST(DiffRun, PairThatLacksASideIsDroppedAndListed) {
   EXPECT_THAT(diff->warnings(), ElementsAre("vera: pairs dropped, one side has no value: block 4"));
 }
 
+TEST(DiffRun, APercentileThatATrialLacksIsNamed) {
+  RunBuilder built = TwoArms();
+  for (size_t i = 0; i < built.attempts.size(); ++i) {
+    if (i == 2) continue;
+    v1::Metric metric = built.attempts[i].metrics[0];
+    metric.set_name("latency_p99");
+    built.attempts[i].metrics.push_back(metric);
+  }
+
+  const Result<v1::DiffResponse> diff = DiffRun(built.run, built.attempts);
+
+  ASSERT_TRUE(diff.ok());
+  EXPECT_THAT(diff->warnings(),
+              ElementsAre("vera, writers=1: pairs dropped, one side has no latency_p99: block 3"));
+}
+
 TEST(DiffRun, SampleIsTheFirstCommittedOkOfADoneTrial) {
   RunBuilder built = TwoArms();
   built.Attempt(built.run.cells[1], 1, {1.0});

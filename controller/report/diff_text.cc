@@ -21,6 +21,9 @@ namespace {
 constexpr int kMaxCounters = 6;
 // Smaller relative changes of a counter explain nothing.
 constexpr double kMinCounterChange = 0.01;
+constexpr double kFewEvents = 10;
+// So many warnings that differ in their place only are told as one.
+constexpr size_t kManyPlaces = 3;
 
 using Rows = std::vector<const v1::DiffRow*>;
 
@@ -48,17 +51,56 @@ struct Layout {
     for (const v1::DiffRow& row : diff.rows()) {
       hosts.insert(row.host());
       b_labels.insert(row.b_label());
-      is_paired |= row.test() == "signed-rank";
-      is_over_boots |= row.test().ends_with("/boots");
-      is_two_sample |= row.test() == "mann-whitney";
+      // A row without p was not tested, whatever test it was meant for.
+      is_paired |= row.has_p() && row.test() == "signed-rank";
+      is_over_boots |= row.has_p() && row.test().ends_with("/boots");
+      is_two_sample |= row.has_p() && row.test() == "mann-whitney";
       is_emulated |= row.emulated();
+      is_open |= !DetectsWords(row).empty() || !NeedsWords(row).empty();
       thresholds.insert(row.min_change());
+      const std::vector<std::string> settings = Settings(row.variant());
+      if (&row == &diff.rows(0)) {
+        common = settings;
+      } else {
+        std::erase_if(common, [&](const std::string& setting) {
+          return std::find(settings.begin(), settings.end(), setting) == settings.end();
+        });
+      }
     }
+  }
+
+  // "writers=1" and "readers=5" of "writers=1;readers=5"; a pair of variants is one piece.
+  static std::vector<std::string> Settings(const std::string& variant) {
+    std::vector<std::string> settings;
+    if (variant.find(" vs ") != std::string::npos) return {variant};
+    for (size_t begin = 0; begin < variant.size();) {
+      const size_t end = std::min(variant.find(';', begin), variant.size());
+      settings.push_back(variant.substr(begin, end - begin));
+      begin = end + 1;
+    }
+    return settings;
+  }
+
+  static std::string Join(const std::vector<std::string>& settings) {
+    std::string text;
+    for (const std::string& setting : settings) text += (text.empty() ? "" : ";") + setting;
+    return text;
+  }
+
+  std::string CommonWords() const { return Join(common); }
+
+  // What of the variant is not said once for all by the heading.
+  std::string ConfigOf(const std::string& variant) const {
+    std::vector<std::string> settings = Settings(variant);
+    std::erase_if(settings, [&](const std::string& setting) {
+      return std::find(common.begin(), common.end(), setting) != common.end();
+    });
+    return Join(settings);
   }
 
   // Columns that would say the same in every row stay empty, and the table leaves them out.
   std::vector<TableCell> Where(const v1::DiffRow& row) const {
-    return {hosts.size() > 1 ? Printable(row.host()) : "", Printable(row.variant()),
+    return {hosts.size() > 1 ? Printable(row.host()) : "", Printable(ConfigOf(row.variant())),
             b_labels.size() > 1 ? Printable(row.b_label()) : ""};
   }
   static std::vector<Column> WhereColumns() { return {{"host"}, {"config"}, {"B"}}; }
@@ -70,6 +112,9 @@ struct Layout {
   bool is_over_boots = false;
   bool is_two_sample = false;
   bool is_emulated = false;
+  bool is_open = false;
+  // Settings that every row has; the heading says them.
+  std::vector<std::string> common;
 };
 
 std::string Heading(const v1::DiffResponse& diff, const Layout& layout) {
@@ -86,7 +131,11 @@ std::string Heading(const v1::DiffResponse& diff, const Layout& layout) {
       "A = {}{}, B = {}", Printable(first.a_label()), diff.factor().empty() ? "" : " (baseline)",
       layout.b_labels.size() == 1 ? Printable(first.b_label()) : "as each row says");
   if (layout.hosts.size() == 1) text += fmt::format("; host {}", Printable(first.host()));
-  text += "\nchange = B against A with its exact 95% interval; ";
+  if (!layout.common.empty()) text += "\neverywhere: " + Printable(layout.CommonWords());
+  text += fmt::format(
+      "\nchange = B against A in a typical {} (not that of the medians), with its exact 95% "
+      "interval\n",
+      layout.is_paired ? "block" : "pair of values");
   std::string tests;
   const auto add = [&](bool is_used, std::string_view name) {
     if (is_used) tests += (tests.empty() ? "" : ", ") + std::string(name);
@@ -94,10 +143,16 @@ std::string Heading(const v1::DiffResponse& diff, const Layout& layout) {
   add(layout.is_paired, "signed-rank over blocks");
   add(layout.is_two_sample, "Mann-Whitney");
   add(layout.is_over_boots, "Mann-Whitney over one median a boot");
-  text += fmt::format("p = {}, not adjusted\n", tests.empty() ? "none" : tests);
+  text += fmt::format("p = {}, not adjusted", tests.empty() ? "none" : tests);
   if (layout.thresholds.size() == 1) {
-    text += fmt::format("smallest change worth a verdict: {}\n",
+    text += fmt::format("; smallest change worth a verdict: {}",
                         PercentWords(*layout.thresholds.begin()));
+  }
+  text += "\n";
+  if (layout.is_open) {
+    text +=
+        "detects = smallest change that 4 of 5 such runs would find; needs = what would probably "
+        "settle it\n";
   }
   if (layout.is_emulated) {
     text += "emulated topology: time effects are modelled, only placement counts are evidence\n";
@@ -111,7 +166,7 @@ std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
   for (const Column& column :
        {Column{"A", Align::kRight}, Column{"B", Align::kRight}, Column{"change", Align::kRight},
         Column{"95% interval"}, Column{"p", Align::kRight}, Column{"n", Align::kRight},
-        Column{"verdict"}, Column{"lost"}}) {
+        Column{"verdict"}, Column{"detects", Align::kRight}, Column{"needs"}, Column{"lost"}}) {
     columns.push_back(column);
   }
   columns[3].header = "median A";
@@ -125,7 +180,9 @@ std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
     cells.emplace_back(IntervalWords(*row));
     cells.emplace_back(ProbabilityWords(*row));
     cells.emplace_back(CountWords(*row));
-    cells.emplace_back(VerdictWords(*row), VerdictTone(*row));
+    cells.emplace_back(BareVerdictWords(*row), VerdictTone(*row));
+    cells.emplace_back(DetectsWords(*row));
+    cells.emplace_back(NeedsWords(*row));
     cells.emplace_back(LossWords(*row), Tone::kUnsure);
     table.Row(std::move(cells));
   }
@@ -133,7 +190,8 @@ std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
                      table.Render(use_colour));
 }
 
-std::string CompactWords(const v1::DiffRow& row) {
+// `line_count` is what the line's column n says.
+std::string CompactWords(const v1::DiffRow& row, const std::string& line_count) {
   const std::string& verdict = row.verdict();
   if (verdict == "missing") return "missing";
   const std::string_view word = verdict == "improved"    ? "better"
@@ -141,7 +199,18 @@ std::string CompactWords(const v1::DiffRow& row) {
                                 : verdict == "unchanged" ? "same"
                                 : verdict == "changed"   ? "changed"
                                                          : "unclear";
-  return fmt::format("{} {}", EffectWords(row), word);
+  const std::string count = CountWords(row);
+  return fmt::format("{} {}{}", EffectWords(row), word,
+                     count == line_count ? ""
+                                         : fmt::format(" (n {})", row.a().n() == row.b().n()
+                                                                      ? fmt::to_string(row.a().n())
+                                                                      : count));
+}
+
+// "p99" of "latency_p99".
+std::string ShortMetric(const std::string& metric) {
+  const size_t cut = metric.find('_');
+  return Printable(cut == std::string::npos ? metric : metric.substr(cut + 1));
 }
 
 // One line a configuration, one column a latency metric.
@@ -160,23 +229,26 @@ std::string CompactTable(const Rows& rows, const Layout& layout, bool use_colour
   }
   std::vector<Column> columns = Layout::WhereColumns();
   for (const std::string& metric : metrics) {
-    const size_t cut = metric.find('_');
-    columns.push_back(
-        {Printable(cut == std::string::npos ? metric : metric.substr(cut + 1)), Align::kRight});
+    columns.push_back({ShortMetric(metric), Align::kRight});
   }
   columns.push_back({"n", Align::kRight});
   columns.push_back({"lost"});
   Table table(columns);
   for (const Where& where : order) {
     const auto& line = lines[where];
-    const v1::DiffRow& first = *line.begin()->second;
+    // Percentiles may have fewer values than the others; those say so themselves.
+    const v1::DiffRow& first =
+        *std::max_element(line.begin(), line.end(), [](const auto& x, const auto& y) {
+           return x.second->a().n() + x.second->b().n() < y.second->a().n() + y.second->b().n();
+         })->second;
     std::vector<TableCell> cells = layout.Where(first);
     for (const std::string& metric : metrics) {
       const auto found = line.find(metric);
       if (found == line.end()) {
         cells.emplace_back("-");
       } else {
-        cells.emplace_back(CompactWords(*found->second), VerdictTone(*found->second));
+        cells.emplace_back(CompactWords(*found->second, CountWords(first)),
+                           VerdictTone(*found->second));
       }
     }
     cells.emplace_back(CountWords(first));
@@ -187,29 +259,80 @@ std::string CompactTable(const Rows& rows, const Layout& layout, bool use_colour
                      DirectionWords(rows.front()->better()), table.Render(use_colour));
 }
 
-std::string ReferenceTable(const v1::DiffResponse& diff, bool use_colour) {
-  std::set<std::string> hosts;
-  for (const v1::ReferenceRow& row : diff.references()) hosts.insert(row.host());
-  Table table({{"host"},
-               {"config"},
-               {"metric"},
-               {"median", Align::kRight},
-               {"MAD", Align::kRight},
-               {"n", Align::kRight}});
+// Throughput and the like with a row each, latencies as the compared ones: a line a configuration.
+std::string ReferenceTables(const v1::DiffResponse& diff, const Layout& layout, bool use_colour) {
+  using Where = std::pair<std::string, std::string>;
+  std::vector<std::string> metrics;
+  std::vector<Where> order;
+  std::map<Where, std::map<std::string, const v1::ReferenceRow*>> lines;
+  Table full({{"host"},
+              {"config"},
+              {"metric"},
+              {"median", Align::kRight},
+              {"MAD", Align::kRight},
+              {"n", Align::kRight}});
+  const auto host_of = [&](const v1::ReferenceRow& row) {
+    return layout.hosts.size() == 1 && layout.hosts.contains(row.host()) ? ""
+                                                                         : Printable(row.host());
+  };
   for (const v1::ReferenceRow& row : diff.references()) {
-    table.Row({Printable(row.host()), Printable(row.variant()), Printable(row.metric()),
-               MedianWords(row.side(), row.unit()),
-               row.side().has_mad() ? FormatQuantity(row.side().mad(), row.unit()) : "-",
-               std::to_string(row.side().n())});
+    if (!row.metric().starts_with("latency")) {
+      full.Row({host_of(row), Printable(layout.ConfigOf(row.variant())), Printable(row.metric()),
+                MedianWords(row.side(), row.unit()),
+                row.side().has_mad() ? FormatQuantity(row.side().mad(), row.unit()) : "-",
+                std::to_string(row.side().n())});
+      continue;
+    }
+    if (std::find(metrics.begin(), metrics.end(), row.metric()) == metrics.end()) {
+      metrics.push_back(row.metric());
+    }
+    const Where where{row.host(), row.variant()};
+    if (!lines.contains(where)) order.push_back(where);
+    lines[where][row.metric()] = &row;
   }
-  return "\nfor reference, not compared (variants without the compared factor)\n" +
-         table.Render(use_colour);
+  std::string text = "\nfor reference, not compared (variants without the compared factor)\n" +
+                     (full.empty() ? "" : full.Render(use_colour));
+  if (order.empty()) return text;
+  std::vector<Column> columns{{"host"}, {"config"}};
+  for (const std::string& metric : metrics) {
+    columns.push_back({ShortMetric(metric), Align::kRight});
+  }
+  columns.push_back({"n", Align::kRight});
+  Table compact(columns);
+  for (const Where& where : order) {
+    const auto& line = lines[where];
+    uint32_t largest_n = 0;
+    for (const auto& [metric, row] : line) largest_n = std::max(largest_n, row->side().n());
+    std::vector<TableCell> cells{host_of(*line.begin()->second),
+                                 Printable(layout.ConfigOf(where.second))};
+    for (const std::string& metric : metrics) {
+      const auto found = line.find(metric);
+      if (found == line.end()) {
+        cells.emplace_back("-");
+        continue;
+      }
+      const v1::Side& side = found->second->side();
+      cells.emplace_back(MedianWords(side, found->second->unit()) +
+                         (side.n() == largest_n ? "" : fmt::format(" (n {})", side.n())));
+    }
+    cells.emplace_back(std::to_string(largest_n));
+    compact.Row(std::move(cells));
+  }
+  return text + "\nlatency of the references, medians\n" + compact.Render(use_colour);
 }
 
-double CounterChange(const v1::DiffRow::CounterDelta& counter) {
-  if (!counter.has_a() || !counter.has_b()) return 1;
+bool IsShown(const v1::DiffRow::CounterDelta& counter) {
+  if (!counter.has_a() || !counter.has_b()) return true;
   const double largest = std::max(std::abs(counter.a()), std::abs(counter.b()));
-  return largest == 0 ? 0 : std::abs(counter.b() - counter.a()) / largest;
+  return largest > 0 && std::abs(counter.b() - counter.a()) / largest >= kMinCounterChange;
+}
+
+// What one side cannot have (an engine's counter in the kernel) or a handful of events explains
+// little, however large its relative change is.
+bool IsTelling(const v1::DiffRow::CounterDelta& counter) {
+  return counter.has_a() && counter.has_b() &&
+         (counter.unit() != "count" ||
+          std::max(std::abs(counter.a()), std::abs(counter.b())) >= kFewEvents);
 }
 
 std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, bool use_colour) {
@@ -224,9 +347,16 @@ std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, boo
   for (const v1::DiffRow& row : diff.rows()) {
     if (!seen.insert({row.host(), row.variant(), row.b_label()}).second) continue;
     std::vector<TableCell> where = layout.Where(row);
+    std::vector<const v1::DiffRow::CounterDelta*> counters;
+    for (const bool is_telling : {true, false}) {
+      for (const v1::DiffRow::CounterDelta& counter : row.counters()) {
+        if (IsShown(counter) && IsTelling(counter) == is_telling) counters.push_back(&counter);
+      }
+    }
     int shown = 0;
-    for (const v1::DiffRow::CounterDelta& counter : row.counters()) {
-      if (shown == kMaxCounters || CounterChange(counter) < kMinCounterChange) break;
+    for (const v1::DiffRow::CounterDelta* delta : counters) {
+      if (shown == kMaxCounters) break;
+      const v1::DiffRow::CounterDelta& counter = *delta;
       std::vector<TableCell> cells = shown++ == 0 ? where : std::vector<TableCell>(3, "");
       const auto value = [&](bool has, double x) {
         return has ? FormatQuantity(x, counter.unit()) : std::string("-");
@@ -243,7 +373,9 @@ std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, boo
     }
   }
   if (table.empty()) return "";
-  return "\nwhat the mechanism did (medians over the trials, most changed first)\n" +
+  return "\nwhat the mechanism did (medians over the trials; most changed first, rare events and "
+         "what "
+         "one side lacks last)\n" +
          table.Render(use_colour);
 }
 
@@ -258,33 +390,56 @@ struct Tally {
        : verdict == "missing"   ? missing
                                 : inconclusive);
   }
+  bool operator==(const Tally&) const = default;
   uint32_t total() const {
     return improved + regressed + changed + unchanged + inconclusive + missing;
   }
 };
 
+// "prealloc"; "writers=2" where the level alone would say nothing; runs as the heading names them.
+std::string SideWords(const v1::DiffResponse& diff, const std::string& label,
+                      std::string_view side) {
+  if (diff.factor().empty()) return std::string(side);
+  const bool is_bare = label.empty() || (label[0] >= '0' && label[0] <= '9') || label == "true" ||
+                       label == "false" || label == "on" || label == "off" || label == "none";
+  return Printable(is_bare ? diff.factor() + "=" + label : label);
+}
+
 std::string InWords(const v1::DiffResponse& diff, bool use_colour) {
+  struct Line {
+    std::string metric, b_label;
+    Tally tally;
+    const v1::DiffRow* row = nullptr;
+  };
   Tally all;
-  std::vector<std::pair<std::string, std::string>> order;
-  std::map<std::pair<std::string, std::string>, std::pair<Tally, const v1::DiffRow*>> by_metric;
+  std::vector<Line> lines;
   for (const v1::DiffRow& row : diff.rows()) {
     all.Add(row.verdict());
-    const std::pair<std::string, std::string> key{row.metric(), row.b_label()};
-    auto& entry = by_metric[key];
-    if (entry.second == nullptr) order.push_back(key);
-    entry.first.Add(row.verdict());
-    entry.second = &row;
+    auto line = std::find_if(lines.begin(), lines.end(), [&](const Line& known) {
+      return known.metric == row.metric() && known.b_label == row.b_label();
+    });
+    if (line == lines.end()) {
+      line = lines.insert(lines.end(), {row.metric(), row.b_label(), {}, &row});
+    }
+    line->tally.Add(row.verdict());
   }
   std::string text = "\nin words\n";
-  for (const auto& key : order) {
-    const auto& [tally, row] = by_metric[key];
+  for (size_t i = 0; i < lines.size();) {
+    const Line& first = lines[i];
+    const Tally& tally = first.tally;
+    std::string metrics = Printable(first.metric);
+    // Metrics of which the same is to be said share a line.
+    for (++i; i < lines.size() && lines[i].tally == tally && lines[i].b_label == first.b_label;
+         ++i) {
+      metrics += ", " + Printable(lines[i].metric);
+    }
     const Tone tone = tally.regressed > 0  ? Tone::kBad
                       : tally.improved > 0 ? Tone::kGood
                                            : Tone::kPlain;
     std::string line =
-        fmt::format("{}: {} is better than {} in {} of {}, worse in {}", Printable(key.first),
-                    Printable(key.second), Printable(row->a_label()), tally.improved, tally.total(),
-                    tally.regressed);
+        fmt::format("{}: {} is better than {} in {} of {}, worse in {}", metrics,
+                    SideWords(diff, first.b_label, "B"), SideWords(diff, first.row->a_label(), "A"),
+                    tally.improved, tally.total(), tally.regressed);
     const auto add = [&](uint32_t count, std::string_view what) {
       if (count > 0) line += fmt::format(", {} in {}", what, count);
     };
@@ -302,6 +457,32 @@ std::string InWords(const v1::DiffResponse& diff, bool use_colour) {
   text += fmt::format("p is not adjusted: {}, {:.2g} false {} to expect at 0.05\n",
                       Plural(diff.tests(), "test"), diff.expected_false_positives(),
                       diff.expected_false_positives() == 1 ? "positive" : "positives");
+  return text;
+}
+
+// Each where it holds: "vm, writers=1: latency_p99 has no value"; what holds in many places once.
+std::string Warnings(const v1::DiffResponse& diff, bool use_colour) {
+  std::vector<std::string> order;
+  std::map<std::string, std::vector<std::string>> by_what;
+  for (const std::string& warning : diff.warnings()) {
+    const size_t cut = warning.find(": ");
+    const std::string what = cut == std::string::npos ? warning : warning.substr(cut + 2);
+    std::vector<std::string>& all = by_what[what];
+    if (all.empty()) order.push_back(what);
+    all.push_back(warning);
+  }
+  std::string text = "\nwarnings\n";
+  const auto add = [&](const std::string& line) {
+    text += "  " + Paint(Printable(line), Tone::kUnsure, use_colour) + "\n";
+  };
+  for (const std::string& what : order) {
+    const std::vector<std::string>& all = by_what[what];
+    if (all.size() >= kManyPlaces) {
+      add(fmt::format("{} (in {} places; each: -o json)", what, all.size()));
+    } else {
+      for (const std::string& warning : all) add(warning);
+    }
+  }
   return text;
 }
 
@@ -328,15 +509,10 @@ std::string DiffText(const v1::DiffResponse& diff, bool use_colour) {
   std::string text = Heading(diff, layout);
   for (const std::string& key : order) text += FullTable(full[key], layout, use_colour);
   if (!compact.empty()) text += CompactTable(compact, layout, use_colour);
-  if (!diff.references().empty()) text += ReferenceTable(diff, use_colour);
+  if (!diff.references().empty()) text += ReferenceTables(diff, layout, use_colour);
   text += CounterTable(diff, layout, use_colour);
   text += InWords(diff, use_colour);
-  if (!diff.warnings().empty()) {
-    text += "\nwarnings\n";
-    for (const std::string& warning : diff.warnings()) {
-      text += "  " + Paint(Printable(warning), Tone::kUnsure, use_colour) + "\n";
-    }
-  }
+  if (!diff.warnings().empty()) text += Warnings(diff, use_colour);
   return text;
 }
 
@@ -355,9 +531,12 @@ std::string StatText(const v1::DiffRow& row, bool use_colour) {
                       IntervalWords(row), is_ratio ? "ratio B/A" : "shift B - A");
   text += fmt::format("p        {} (Mann-Whitney, two-sided; {} is the least these n can reach)\n",
                       ProbabilityWords(row), fmt::format("{:.2g}", row.min_p()));
-  text += fmt::format("verdict  {}; {}, smallest change worth a verdict {}\n",
+  text += fmt::format("verdict  {}\n         {}; smallest change worth a verdict {}\n",
                       Paint(VerdictWords(row), VerdictTone(row), use_colour),
-                      DirectionWords(row.better()), PercentWords(row.min_change()));
+                      row.better() == v1::DIRECTION_NONE
+                          ? "neither direction is better (--better higher|lower says which is)"
+                          : DirectionWords(row.better()),
+                      PercentWords(row.min_change()));
   return text;
 }
 

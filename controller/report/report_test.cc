@@ -134,6 +134,92 @@ TEST(DiffText, OnlyLatenciesAreShownInFull) {
   EXPECT_THAT(DiffText(diff, false), HasSubstr("median A"));
 }
 
+TEST(DiffText, ManyMoreBlocksAreNotCountedToTheLastDigit) {
+  v1::DiffRow row = testing::FactorDiff().rows(2);
+  row.set_need_more(1000);
+  EXPECT_EQ(NeedsWords(row), "~1000 more blocks");
+  row.set_need_more(9994);
+  EXPECT_EQ(NeedsWords(row), "over 1,000 more blocks");
+  EXPECT_EQ(VerdictWords(row), "inconclusive: noisy (detects 90%, needs over 1,000 more blocks)");
+}
+
+TEST(DiffText, APercentileOfFewerBlocksSaysSo) {
+  v1::DiffResponse diff = testing::FactorDiff();
+  diff.mutable_rows(2)->mutable_a()->set_n(2);
+  diff.mutable_rows(2)->mutable_b()->set_n(2);
+
+  EXPECT_THAT(DiffText(diff, false), HasSubstr("-8.6% better  +10.0% unclear (n 2)  6 blocks"));
+}
+
+TEST(DiffText, SettingsThatAllRowsShareStandInTheHeading) {
+  const std::string text = DiffText(testing::FactorDiff(), false);
+
+  EXPECT_THAT(text, HasSubstr("\neverywhere: readers=5\n"));
+  EXPECT_THAT(text, HasSubstr("\nvera   writers=1  1.13 GB/s"));
+}
+
+TEST(DiffText, ATestThatNoRowHadIsNotNamed) {
+  v1::DiffResponse diff = testing::FactorDiff();
+  v1::DiffRow& missing = *diff.add_rows();
+  missing = diff.rows(0);
+  missing.clear_p();
+  missing.set_verdict("missing");
+  missing.set_test("mann-whitney");
+
+  EXPECT_THAT(DiffText(diff, false), Not(HasSubstr("Mann-Whitney")));
+}
+
+TEST(DiffText, RareEventsDoNotCrowdOutTheMechanism) {
+  v1::DiffResponse diff = testing::FactorDiff();
+  v1::DiffRow& row = *diff.mutable_rows(0);
+  v1::DiffRow::CounterDelta rare;
+  rare.set_name("minor_faults");
+  rare.set_unit("count");
+  rare.set_a(1);
+  rare.set_b(0);
+  const std::vector<v1::DiffRow::CounterDelta> others(row.counters().begin(), row.counters().end());
+  row.clear_counters();
+  *row.add_counters() = rare;
+  for (const v1::DiffRow::CounterDelta& other : others) *row.add_counters() = other;
+
+  const std::string text = DiffText(diff, false);
+
+  EXPECT_LT(text.find("mutex_hold"), text.find("minor_faults"));
+}
+
+TEST(DiffText, MetricsOfWhichTheSameIsToBeSaidShareALine) {
+  v1::DiffResponse diff = testing::RunsDiff();
+  for (v1::DiffRow& row : *diff.mutable_rows()) row.set_verdict("unchanged");
+  diff.mutable_rows(1)->set_metric("latency_mean");
+
+  EXPECT_THAT(DiffText(diff, false),
+              HasSubstr("throughput, latency_mean, drift: B is better than A in 0 of 1"));
+}
+
+TEST(DiffText, ALevelThatIsABareNumberIsNamedWithItsFactor) {
+  v1::DiffResponse diff = testing::FactorDiff();
+  diff.set_factor("writers");
+  for (v1::DiffRow& row : *diff.mutable_rows()) {
+    row.set_a_label("1");
+    row.set_b_label("5");
+  }
+
+  EXPECT_THAT(DiffText(diff, false), HasSubstr("writers=5 is better than writers=1 in 1 of 4"));
+}
+
+TEST(DiffText, TheSameWarningOfManyPlacesIsToldOnce) {
+  v1::DiffResponse diff = testing::FactorDiff();
+  diff.clear_warnings();
+  for (const char* host : {"a", "b", "c"}) {
+    diff.add_warnings(std::string(host) + ": latency_p999 has no value: too-few-operations");
+  }
+  diff.add_warnings("a: alone");
+
+  EXPECT_THAT(DiffText(diff, false),
+              HasSubstr("\nwarnings\n  latency_p999 has no value: too-few-operations (in 3 places; "
+                        "each: -o json)\n  a: alone\n"));
+}
+
 TEST(Table, WidthsComeFromTheCellsAndEmptyColumnsVanish) {
   Table table({{"name"}, {"gone"}, {"n", Align::kRight}});
   table.Row({"a", "", "1"});
@@ -165,6 +251,12 @@ TEST(Words, ChangesAtTheEdges) {
   EXPECT_EQ(ChangeWords(1, 1.082, "count"), "+8.2%");
   EXPECT_EQ(ChangeWords(1, 0.9999999, "count"), "+0.0%");
   EXPECT_EQ(ChangeWords(1, 25, "count"), "x25.0");
+}
+
+TEST(Words, ATinyShareIsNotGivenInDigits) {
+  EXPECT_EQ(PercentWords(5.7e-16), "<0.01%");
+  EXPECT_EQ(PercentWords(0), "0%");
+  EXPECT_EQ(PercentWords(0.008), "0.8%");
 }
 
 TEST(Words, Times) {

@@ -58,6 +58,10 @@ v1::DiffResponse FactorDiff() {
       p: 0.6875 min_p: 0.03125 mde: 0.008 verdict: "unchanged" test: "signed-rank" min_change: 0.02 }
     references { host: "vera" variant: "target=kernel;writers=1;readers=5" metric: "throughput" unit: "B/s"
       better: DIRECTION_HIGHER side { n: 6 median: 1.81e9 boots: 1 mad: 6e6 } }
+    references { host: "vera" variant: "target=kernel;writers=1;readers=5" metric: "latency_mean" unit: "ns"
+      better: DIRECTION_LOWER side { n: 6 median: 36200 boots: 1 mad: 400 } }
+    references { host: "vera" variant: "target=kernel;writers=1;readers=5" metric: "latency_p999" unit: "ns"
+      better: DIRECTION_LOWER side { n: 2 median: 1.2e6 boots: 1 mad: 1e5 } }
     warnings: "rack2, writers=1;readers=5: pairs dropped, one side has no value: block 4"
     tests: 5 expected_false_positives: 0.25 exit_status: 1)");
 }

@@ -10,6 +10,9 @@
 namespace pipeyard::report {
 namespace {
 
+// Estimates above this are "more than this": nobody plans by their digits.
+constexpr uint32_t kMostNeeded = 1000;
+
 std::string Signed(double value, std::string_view unit) {
   return (value < 0 ? "-" : "+") + FormatQuantity(std::fabs(value), unit);
 }
@@ -26,18 +29,13 @@ std::string ChangeReason(const v1::DiffRow& row) {
   return fmt::format(": {}{}", is_up ? "higher" : "lower", metric);
 }
 
+bool IsOpen(const v1::DiffRow& row) { return row.verdict() == "inconclusive"; }
+
 std::string Brackets(const v1::DiffRow& row) {
-  const bool is_open = row.verdict() == "inconclusive";
   std::string text;
-  if (row.has_mde() && (is_open || row.verdict() == "unchanged")) {
-    text = "detects " + PercentWords(row.mde());
-  }
-  if (is_open && row.need_more() > 0) {
-    const bool is_estimate = row.reason() != "too-few-boots";
-    text +=
-        fmt::format("{}needs {}{}{}", text.empty() ? "" : ", ", is_estimate ? "~" : "",
-                    Plural(row.need_more(), std::string("more ") + std::string(NeededNoun(row))),
-                    row.test() == "signed-rank" ? "" : " a side");
+  if (const std::string least = DetectsWords(row); !least.empty()) text = "detects " + least;
+  if (const std::string needed = NeedsWords(row); !needed.empty()) {
+    text += fmt::format("{}needs {}", text.empty() ? "" : ", ", needed);
   }
   return text.empty() ? "" : " (" + text + ")";
 }
@@ -98,7 +96,22 @@ std::string CountWords(const v1::DiffRow& row) {
   return text;
 }
 
-std::string VerdictWords(const v1::DiffRow& row) {
+std::string DetectsWords(const v1::DiffRow& row) {
+  return row.has_mde() && (IsOpen(row) || row.verdict() == "unchanged") ? PercentWords(row.mde())
+                                                                        : "";
+}
+
+std::string NeedsWords(const v1::DiffRow& row) {
+  if (!IsOpen(row) || row.need_more() == 0) return "";
+  const std::string noun = "more " + std::string(NeededNoun(row));
+  const bool is_estimate = row.reason() != "too-few-boots";
+  return (row.need_more() > kMostNeeded
+              ? fmt::format("over 1,000 {}s", noun)
+              : (is_estimate ? "~" : "") + Plural(row.need_more(), noun)) +
+         (row.test() == "signed-rank" ? "" : " a side");
+}
+
+std::string BareVerdictWords(const v1::DiffRow& row) {
   const std::string& verdict = row.verdict();
   if (verdict == "missing") {
     const bool lacks_a = row.a().n() == 0;
@@ -114,8 +127,10 @@ std::string VerdictWords(const v1::DiffRow& row) {
   } else if (verdict == "improved" || verdict == "regressed" || verdict == "changed") {
     text += ChangeReason(row);
   }
-  return text + Brackets(row);
+  return text;
 }
+
+std::string VerdictWords(const v1::DiffRow& row) { return BareVerdictWords(row) + Brackets(row); }
 
 Tone VerdictTone(const v1::DiffRow& row) {
   if (row.verdict() == "improved") return Tone::kGood;
@@ -133,6 +148,7 @@ std::string_view DirectionWords(v1::Direction better) {
 std::string PercentWords(double fraction) {
   const double percent = fraction * 100;
   if (percent >= 1000) return ">1000%";
+  if (percent > 0 && percent < 0.01) return "<0.01%";
   if (percent >= 99.95) return fmt::format("{:.0f}%", percent);
   return percent >= 0.95 || percent == 0 ? fmt::format("{:.3g}%", percent)
                                          : fmt::format("{:.2g}%", percent);

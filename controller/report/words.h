@@ -32,9 +32,13 @@ std::string ProbabilityWords(const v1::DiffRow& row);
 // "10+9" samples of the sides, "8 blocks" where they are paired, "6+6 in 1+1 boots" over boots.
 std::string CountWords(const v1::DiffRow& row);
 
-// "improved: higher throughput", "unchanged", "inconclusive: noisy", "missing in A", with what it
-// would take in brackets:
-// "(detects 4.3%, needs ~12 more blocks)".
+// "improved: higher throughput", "unchanged", "inconclusive: noisy", "missing in A".
+std::string BareVerdictWords(const v1::DiffRow& row);
+// "4.3%", the smallest change that such samples would probably show; empty where that is no matter.
+std::string DetectsWords(const v1::DiffRow& row);
+// "~12 more blocks", "3 more boots a side", "over 1,000 more blocks"; empty where none would help.
+std::string NeedsWords(const v1::DiffRow& row);
+// All three: "inconclusive: noisy (detects 4.3%, needs ~12 more blocks)".
 std::string VerdictWords(const v1::DiffRow& row);
 Tone VerdictTone(const v1::DiffRow& row);
 

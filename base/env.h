@@ -62,6 +62,11 @@ class Env {
   virtual Result<std::unique_ptr<FileLock>> LockFile(const std::string& path) = 0;
 };
 
+// Env::CreateDirs, then syncs every folder above `path`, so that power loss leaves it there, also
+// where a process made it that died before it could sync. Folders that may not be opened are passed
+// over: they were not made by this user.
+Status CreateDirsDurably(Env& env, const std::string& path);
+
 // The machine's file system. The returned object lives for ever.
 Env& PosixEnv();
 

@@ -107,5 +107,14 @@ TEST_F(FaultyEnvTest, ALockIsFreeAfterARebootAndWhenItsHolderIsGone) {
   EXPECT_TRUE(env_.LockFile("/d/lock").ok());
 }
 
+TEST(CreateDirsDurably, TheFolderAndAllAboveItSurvivePowerLoss) {
+  FaultyEnv env;
+
+  ASSERT_TRUE(CreateDirsDurably(env, "/var/lib/pipeyard/controller").ok());
+  env.Reboot(FaultyEnv::Survives::kSynced);
+
+  EXPECT_TRUE(env.Exists("/var/lib/pipeyard/controller"));
+}
+
 }  // namespace
 }  // namespace pipeyard

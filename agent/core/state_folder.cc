@@ -2,26 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <utility>
 
 namespace pipeyard::agent {
 namespace {
 
 std::string FirstLine(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-// A folder is durable once every folder above it was synced since it was made, by this process or
-// by one that died before it could.
-Status CreateDirsDurably(Env& env, const std::string& folder) {
-  PIPEYARD_RETURN_IF_ERROR(env.CreateDirs(folder));
-  std::filesystem::path above = std::filesystem::path(folder).parent_path();
-  for (;; above = above.parent_path()) {
-    const Status synced = env.SyncDir(above.string());
-    // What may not be opened was not made by us either.
-    if (!synced.ok() && synced.code() != StatusCode::kPermissionDenied) return synced;
-    if (!above.has_relative_path()) return Status::Ok();
-  }
-}
 
 Result<std::string> ReadOrDrawAgentId(Env& env, const AgentPaths& paths, IdSource& ids) {
   const Result<std::string> text = env.ReadFile(paths.AgentId());

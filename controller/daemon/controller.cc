@@ -103,8 +103,6 @@ Result<std::unique_ptr<Controller>> Controller::Start(const ControllerConfig& co
                     config.http));
   }
   Env& env = PosixEnv();
-  PIPEYARD_RETURN_IF_ERROR(env.CreateDirs(config.state_dir));
-
   auto parts = std::make_unique<Parts>();
   parts->state_dir = config.state_dir;
   PIPEYARD_ASSIGN_OR_RETURN(parts->store, storage::OpenStore(config.state_dir, SystemClock()));

@@ -34,7 +34,7 @@ Status NotWritable(const std::string& state_dir, const Status& cause) {
 }
 
 Result<std::unique_ptr<FileLock>> LockStateFolder(Env& env, const std::string& state_dir) {
-  const Status made = env.CreateDirs(state_dir);
+  const Status made = CreateDirsDurably(env, state_dir);
   if (!made.ok()) return NotWritable(state_dir, made);
   Result<std::unique_ptr<FileLock>> lock = env.LockFile(state_dir + "/lock");
   if (lock.ok()) return lock;

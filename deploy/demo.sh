@@ -15,14 +15,15 @@ if [[ ${1-} == --setup-only ]]; then setup_only=1; shift; fi
 
 install_missing "${packages_to_build[@]}"
 
-if [[ ! -e build/release/CMakeCache.txt ]]; then
+# Not the cache, which a configuration that failed leaves behind as well.
+if [[ ! -e build/release/build.ninja ]]; then
   say "configuring build/release"
   # Tests need more packages: tests/run.sh turns them on.
   cmake --preset release -DPIPEYARD_BUILD_TESTS=OFF >build-release.log 2>&1 || { tail -n 30 build-release.log >&2; exit 1; }
   rm -f build-release.log
 fi
 say "building the programs into build/release/bin (some minutes the first time)"
-cmake --build build/release --target pipeyard pipeyard-controller pipeyard-agent pipeyard-worker | sed -u -n '/^\[[0-9]*0\//p;/error/p;/FAILED/p' >&2
+cmake --build build/release --parallel "$(build_jobs)" --target pipeyard pipeyard-controller pipeyard-agent pipeyard-worker | sed -u -n '/^\[[0-9]*0\//p;/error/p;/FAILED/p' >&2
 
 [[ $setup_only ]] && { say "done: build/release/bin/pipeyard --help"; exit 0; }
 say "running: build/release/bin/pipeyard demo $*"

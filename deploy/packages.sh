@@ -11,6 +11,14 @@ packages_to_test=(
   clang-16 libclang-rt-16-dev llvm-16 clang-format-14
 )
 
+# build_jobs: as many compilers as CPUs, but no more than the free memory holds at 1 GiB each (what includes gRPC needs 0.6 to 1 GB).
+build_jobs() {
+  local cpus gibibytes
+  cpus=$(nproc)
+  gibibytes=$(awk '/^MemAvailable:/ { print int($2 / 1048576) }' /proc/meminfo)
+  echo $((gibibytes < 1 ? 1 : gibibytes < cpus ? gibibytes : cpus))
+}
+
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
 # install_missing PACKAGE...: quick and silent where nothing is missing.

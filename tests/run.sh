@@ -26,15 +26,19 @@ for part in "${parts[@]}"; do
   say "$part: configuring and building (at $((SECONDS - started)) s)"
   mkdir -p build
   cmake --preset "$part" -DPIPEYARD_BUILD_TESTS=$tests >"build/$part.configure.log" 2>&1 || { tail -n 30 "build/$part.configure.log" >&2; exit 1; }
-  cmake --build "build/$part" >"build/$part.build.log" 2>&1 || { grep -A 20 -m 3 -E 'FAILED|error:' "build/$part.build.log" >&2; say "$part: the build failed (build/$part.build.log)"; exit 1; }
+  cmake --build "build/$part" --parallel "$(build_jobs)" >"build/$part.build.log" 2>&1 || { grep -A 20 -m 3 -E 'FAILED|error:' "build/$part.build.log" >&2; say "$part: the build failed (build/$part.build.log)"; exit 1; }
   [[ $part == tsa ]] && { say "tsa: clang-16 found nothing"; continue; }
   say "$part: testing (at $((SECONDS - started)) s)"
   report=build/$part/junit.xml
   rm -f "$report"
+  part_failed=0
   ASAN_OPTIONS=detect_stack_use_after_return=1 UBSAN_OPTIONS=print_stacktrace=1 \
     ASAN_SYMBOLIZER_PATH=/usr/bin/llvm-symbolizer-16 TSAN_OPTIONS=external_symbolizer_path=/usr/bin/llvm-symbolizer-16 \
-    ctest --test-dir "build/$part" --output-on-failure --parallel 2 --output-junit "$PWD/$report" >"build/$part.test.log" 2>&1 || failed=1
-  ((failed)) && grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test.*Passed)' "build/$part.test.log" >&2
+    ctest --test-dir "build/$part" --output-on-failure --parallel 2 --output-junit "$PWD/$report" >"build/$part.test.log" 2>&1 || part_failed=1
+  if ((part_failed)); then
+    failed=1
+    grep -vE '^ *(Start +[0-9]+:|[0-9]+/[0-9]+ Test.*Passed)' "build/$part.test.log" >&2 || true
+  fi
   reports+=("$report")
 done
 say "took $((SECONDS - started)) s"

@@ -27,7 +27,7 @@ namespace pipeyard::load {
 
 class Histogram {
  public:
-  // Values per power of two that stay apart: 2,048 give three significant digits.
+  // Values from 0 on that have a bucket each; every power of two above is cut into half as many.
   static constexpr int kSubBuckets = 2048;
   // One hour in nanoseconds: longer than any call that a trial's timeout lets end.
   static constexpr int64_t kDefaultHighest = 3'600'000'000'000;

@@ -1,6 +1,7 @@
 #include "workloads/memory/shared_mutex.h"
 
 #include <gtest/gtest.h>
+#include <sched.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -136,7 +137,7 @@ TEST_F(SharedMutexTest, DeathWakesWhoeverWaits) {
   if (child == 0) {
     TakeForGood(guarded_->mutex);
     guarded_->step.store(1);
-    while (guarded_->step.load() != 2) ::usleep(100);
+    while (guarded_->step.load() != 2) ::sched_yield();
     ::_exit(0);
   }
   ASSERT_TRUE(Eventually([&] { return guarded_->step.load() == 1; }));

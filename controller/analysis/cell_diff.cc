@@ -176,9 +176,9 @@ class RowBuilder {
     // percentile of too few operations is lacking by itself.
     if (first_metric_.empty()) first_metric_ = metric;
     if (!pairing.lacking.empty() && told_.insert(pairing.lacking).second) {
-      Warn(response_, fmt::format("{}: pairs dropped, one side has no {}: block {}", where_,
-                                  metric == first_metric_ ? "value" : metric,
-                                  ListBlocks(pairing.lacking)));
+      Warn(response_,
+           fmt::format("{}: pairs dropped, one side has no {}: block {}", where_,
+                       metric == first_metric_ ? "value" : metric, ListBlocks(pairing.lacking)));
     }
     if (!pairing.split.empty()) {
       Warn(response_, fmt::format("{}: pairs dropped, a reboot lies between their sides: block {}",

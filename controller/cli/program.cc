@@ -79,7 +79,8 @@ std::vector<Command> Commands() {
        .options = {Output()}},
       {.path = "diff",
        .help = "what changed, and is it real",
-       .positionals = {{.name = "A", .help = "a run, RUN@VARIANT or RUN/HOST"},
+       .positionals = {{.name = "A",
+                        .help = "a run, RUN@VARIANT or RUN/HOST; the baseline where B is given"},
                        {.name = "B",
                         .help = "the same; without it, A is compared along its compared factor",
                         .is_required = false}},
@@ -113,7 +114,8 @@ options::Program MakeProgram() {
           .footer =
               "Exit status: 0 done, 1 regression, 2 wrong command or file, 3 inconclusive, 4 no "
               "controller,\n"
-              "5 no such thing, 6 cells lack trials, 130 interrupted.",
+              "5 no such thing, 6 cells lack trials, 130 interrupted.\n"
+              "Environment: PIPEYARD_CONTROLLER, PIPEYARD_CONFIG, NO_COLOR.",
           .options = {{.name = "controller",
                        .value_name = "ADDR",
                        .help = "the controller's address",

@@ -10,6 +10,9 @@
 namespace pipeyard::scheduler {
 namespace {
 
+// Up to the UUID's second group, as the command line shows runs.
+constexpr size_t kShortIdCharacters = 13;
+
 // The longest of its hosts' sums; 0 where a variant does not say how long it takes.
 Nanos ExpectedRemaining(const Run& run) {
   std::vector<std::optional<Nanos>> by_variant;
@@ -72,11 +75,15 @@ std::string Scheduler::WhatRuns(const Run& run, const std::string& host_id,
   const HostState& host = hosts_.at(host_id);
   const auto current = attempts_.find(host.current);
   if (current != attempts_.end() && current->second.run_id != run.header.run_id) {
-    return "waits for run " + current->second.run_id;
+    return "waits for run " + current->second.run_id.substr(0, kShortIdCharacters);
   }
   if (!host.is_connected) return "away";
   if (current == attempts_.end() && host.refusing_since) return host.refusing_why;
-  return RunningOn(host_id);
+  if (current == attempts_.end()) return "";
+  const Cell& cell = run.cells[current->second.cell_index];
+  const std::string& text = run.header.variants[cell.variant_index].text;
+  return fmt::format("{}{}{}/{}", text, text.empty() ? "" : " ", current->second.trial_index,
+                     cell.trials.size());
 }
 
 std::string Scheduler::RunningOn(const std::string& host_id) const {

@@ -309,7 +309,7 @@ TEST(Scheduler, ProgressCountsByHostAndSaysWhatRuns) {
   EXPECT_EQ(progress->summary().trials(), 4u);
   EXPECT_EQ(progress->summary().trials_done(), 1u);
   ASSERT_EQ(progress->hosts_size(), 2);
-  EXPECT_EQ(progress->hosts(0).now(), fixture.LastAssign(1).trial_name());
+  EXPECT_EQ(progress->hosts(0).now(), "writers=1 2/2");
   EXPECT_EQ(progress->hosts(0).done(), 1u);
   EXPECT_EQ(progress->hosts(1).now(), "away");
   EXPECT_GT(progress->expected_remaining_ns(), 0);

@@ -219,6 +219,7 @@ std::vector<BadSweep> BadSweeps() {
       {"SecondDocument", with("---\nsweep: b"), 9, "a second document begins here"},
       {"UnclosedMap", with("labels: { a: b"), 10,
        "broken YAML: end of map flow not found; a \'}\' that closes what line 9 opens"},
+      {"Tab", with("labels:\n\ta: b"), 10, "indent with blanks, YAML knows no tabs"},
       {"ColonInValue", with("labels: { a: b: c }"), 9, "broken YAML"},
       {"MapAsKey", with("{ a: b }: c"), 9, "a key is a map"},
       // Parsed, and refused until it is executed.

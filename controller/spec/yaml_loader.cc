@@ -170,6 +170,15 @@ std::string Meant(const std::string& message, uint32_t open_line) {
   return {};
 }
 
+// YAML forbids tabs where it counts blanks; the parser blames what stands behind them.
+bool IsIndentedWithTab(std::string_view text, int line) {
+  for (; line > 0 && !text.empty(); --line) {
+    text.remove_prefix(std::min(text.find('\n'), text.size() - 1) + 1);
+  }
+  const std::string_view indent = text.substr(0, text.find_first_not_of(" \t"));
+  return indent.find('\t') != std::string_view::npos;
+}
+
 // False where the text cannot be a sweep; a problem says why. Keeps from the parser what is not
 // text or nested past all reason.
 bool CheckText(std::string_view text, Problems& problems) {
@@ -221,7 +230,9 @@ std::optional<Node> LoadYaml(std::string_view text, Problems& problems) {
     problems.Error({1, 1}, "the file holds nothing", "a sweep: docs/SWEEPS.md has an example");
   } catch (const Stop&) {
   } catch (const YAML::Exception& e) {
-    problems.Error(PlaceOf(e.mark), "broken YAML: " + e.msg, Meant(e.msg, builder.open_line()));
+    problems.Error(PlaceOf(e.mark), "broken YAML: " + e.msg,
+                   IsIndentedWithTab(text, e.mark.line) ? "indent with blanks, YAML knows no tabs"
+                                                        : Meant(e.msg, builder.open_line()));
   } catch (const std::exception& e) {
     problems.Error({1, 1}, fmt::format("broken YAML: {}", e.what()));
   }

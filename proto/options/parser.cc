@@ -260,7 +260,7 @@ class Parser {
 
   ParseResult Mistake(const std::string& what) {
     result_.exit_status = kExitUsage;
-    result_.err = fmt::format("{}: {}\nTry '{} --help'.\n", program_.name, what, program_.name);
+    result_.err = fmt::format("{}: {}\nTry '{} --help'.\n", program_.name, what, Path(Deepest()));
     return std::move(result_);
   }
 

@@ -83,8 +83,8 @@ Status Connection::Execute(const std::string& sql) {
 
 int64_t Connection::last_insert_rowid() const { return sqlite3_last_insert_rowid(handle_); }
 int64_t Connection::num_changes() const { return sqlite3_changes64(handle_); }
-void Connection::KeepLogOnClose() {
-  sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, nullptr);
+void Connection::KeepLogOnClose(bool is_kept) {
+  sqlite3_db_config(handle_, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, is_kept ? 1 : 0, nullptr);
 }
 bool Connection::is_in_transaction() const { return sqlite3_get_autocommit(handle_) == 0; }
 

@@ -52,8 +52,8 @@ class Connection {
   // Rows that the latest INSERT, UPDATE or DELETE touched.
   int64_t num_changes() const;
   bool is_in_transaction() const;
-  // Closing does not copy the write-ahead log into the database file.
-  void KeepLogOnClose();
+  // Whether closing leaves the write-ahead log as it is, instead of copying it into the file.
+  void KeepLogOnClose(bool is_kept);
   sqlite3* handle() const { return handle_; }
 
  private:

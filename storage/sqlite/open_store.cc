@@ -1,6 +1,7 @@
 // Opening the store: what stands in the state folder is looked at before anything is written to it.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <string>
 #include <utility>
@@ -104,7 +105,8 @@ Status CreateStore(const SqliteOptions& options, const std::string& path) {
 // Reads the whole file: its cost is in docs/STORE.md, "Opening".
 Status CheckIntegrity(Connection& connection, const std::string& path) {
   Query query(connection, "PRAGMA quick_check(1)");
-  const std::string verdict = query.Next() ? query.Text(0) : "";
+  std::string verdict = query.Next() ? query.Text(0) : "";
+  std::ranges::replace(verdict, '\n', ' ');
   if (!query.status().ok() && query.status().code() != StatusCode::kDataLoss) return query.status();
   if (query.status().ok() && verdict == "ok") return Status::Ok();
   return DataLoss(fmt::format(
@@ -117,13 +119,13 @@ Result<std::unique_ptr<Connection>> OpenWriter(const SqliteOptions& options,
                                                const std::string& path) {
   PIPEYARD_ASSIGN_OR_RETURN(std::unique_ptr<Connection> writer,
                             Connection::Open(path, Connection::Mode::kReadWrite, options.vfs));
+  // What is refused stays as it is: closing would copy the log into the file and remove it.
+  writer->KeepLogOnClose(true);
   // The log may hold a newer number than the file's first page.
   PIPEYARD_ASSIGN_OR_RETURN(const int32_t number, ReadSchemaNumber(*writer));
-  if (number > kSchemaNumber) {
-    writer->KeepLogOnClose();
-    return RefuseSchema(path, number);
-  }
+  if (number > kSchemaNumber) return RefuseSchema(path, number);
   PIPEYARD_RETURN_IF_ERROR(CheckIntegrity(*writer, path));
+  writer->KeepLogOnClose(false);
   PIPEYARD_RETURN_IF_ERROR(writer->Execute(kWriterPragmas));
   PIPEYARD_RETURN_IF_ERROR(writer->Execute(
       fmt::format("PRAGMA wal_autocheckpoint = {}", options.wal_autocheckpoint_pages)));

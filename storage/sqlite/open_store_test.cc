@@ -97,7 +97,7 @@ TEST(OpenStore, ANewerSchemaThatStandsInTheLogOnlyIsRefusedAndTheLogKept) {
   {
     std::unique_ptr<Connection> newer =
         Connection::Open(folder.StorePath(), Connection::Mode::kReadWrite, "").value();
-    newer->KeepLogOnClose();
+    newer->KeepLogOnClose(true);
     ASSERT_TRUE(newer->Execute("PRAGMA user_version = 7").ok());
   }
   const std::string content = ReadFile(folder.StorePath());
@@ -137,6 +137,30 @@ TEST(OpenStore, ADamagedStoreIsRefusedAndLeftAsItIs) {
   EXPECT_THAT(status.message(), AllOf(HasSubstr(folder.StorePath()), HasSubstr("backup")));
   ExpectOneLine(status);
   EXPECT_EQ(ReadFile(folder.StorePath()), content);
+}
+
+TEST(OpenStore, TheLogOfADamagedStoreIsKeptForTheRescue) {
+  TemporaryFolder folder;
+  ASSERT_TRUE(Open(folder.path()).ok());
+  {
+    std::unique_ptr<Connection> crashed =
+        Connection::Open(folder.StorePath(), Connection::Mode::kReadWrite, "").value();
+    crashed->KeepLogOnClose(true);
+    ASSERT_TRUE(crashed->Execute("INSERT INTO epochs VALUES (99, 0)").ok());
+  }
+  // The second page, which the log does not hold.
+  std::string content = ReadFile(folder.StorePath());
+  for (size_t i = 4096; i < 8192; ++i) content[i] = static_cast<char>(i * 7);
+  WriteFile(folder.StorePath(), content);
+  const std::string log = ReadFile(folder.StorePath() + "-wal");
+
+  const Status status = Open(folder.path());
+
+  EXPECT_EQ(status.code(), StatusCode::kDataLoss) << status.ToString();
+  ExpectOneLine(status);
+  EXPECT_EQ(ReadFile(folder.StorePath()), content);
+  ASSERT_TRUE(PosixEnv().Exists(folder.StorePath() + "-wal"));
+  EXPECT_EQ(ReadFile(folder.StorePath() + "-wal"), log);
 }
 
 TEST(OpenStore, ASecondControllerOnTheSameFolderIsRefused) {

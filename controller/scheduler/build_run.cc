@@ -150,14 +150,24 @@ Result<BuiltRun> BuildRun(const spec::Sweep& sweep, std::span<const HostView> ho
   std::ranges::sort(by_name, {}, [](const HostView* host) { return host->record.name; });
 
   BuiltRun built{Header(sweep, request), {}};
+  std::vector<const HostView*> taken;
   for (const HostView* host : by_name) {
     std::string reason = WhyLeftOut(sweep, *host);
     if (reason.empty()) {
-      AddHost(sweep, host->record, built.run);
+      taken.push_back(host);
     } else {
       built.left_out.push_back({host->record.name, std::move(reason)});
     }
   }
+  const uint64_t num_trials =
+      uint64_t{sweep.repetitions_max} * sweep.variants.size() * taken.size();
+  if (num_trials > kMaxTrials) {
+    return InvalidArgument(fmt::format(
+        "{} trials ({} variants, {} repetitions, {} hosts) are too many; at most {} a "
+        "run: fewer repetitions, levels or hosts",
+        num_trials, sweep.variants.size(), sweep.repetitions_max, taken.size(), kMaxTrials));
+  }
+  for (const HostView* host : taken) AddHost(sweep, host->record, built.run);
   for (const std::string& name : sweep.hosts.names) {
     const bool is_known = std::ranges::any_of(
         by_name, [&](const HostView* host) { return host->record.name == name; });

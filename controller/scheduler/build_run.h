@@ -53,12 +53,15 @@ struct BuiltRun {
   std::vector<LeftOutHost> left_out;
 };
 
+// Trials of one run. All of a run are in memory, and are stored in one transaction.
+inline constexpr uint64_t kMaxTrials = 1'000'000;
+
 // Precondition: `sweep` is valid (ReadResult::ok()). A selected host joins when it is connected or
 // was heard of within the sweep's host_wait. Cells are not_applicable, with a reason and without
 // trials, where the host does not match `expect` or cannot run the variant's workload and target.
 // Cells are ordered by host name, then variant; every cell that applies gets repetitions.max
 // trials, in the order of TrialOrder(). Errors: kFailedPrecondition where no host is selected; the
-// message says why for each.
+// message says why for each; kInvalidArgument for more than kMaxTrials.
 Result<BuiltRun> BuildRun(const spec::Sweep& sweep, std::span<const HostView> hosts,
                           const RunRequest& request);
 

@@ -62,6 +62,21 @@ TEST(BuildRun, TakesTheDrawnSeedWhereTheSweepHasNone) {
   EXPECT_EQ(BuildRun(sweep, std::vector{TestHost(1)}, request)->run.order_seed, 99u);
 }
 
+TEST(BuildRun, MoreTrialsThanARunMayHaveAreRefusedWithTheirNumber) {
+  const std::vector<HostView> hosts = {TestHost(1), TestHost(2)};
+  const auto repetitions = static_cast<uint32_t>(kMaxTrials / 4);
+  ASSERT_TRUE(BuildRun(TestSweep(2, 1), hosts, TestRequest(1)).ok());
+
+  const Result<BuiltRun> built = BuildRun(TestSweep(2, repetitions + 1), hosts, TestRequest(1));
+
+  ASSERT_FALSE(built.ok());
+  EXPECT_EQ(built.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(
+      built.status().message(),
+      "1000004 trials (2 variants, 250001 repetitions, 2 hosts) are too many; at most 1000000 "
+      "a run: fewer repetitions, levels or hosts");
+}
+
 struct SelectionCase {
   const char* name;
   std::function<void(spec::Sweep&, HostView&)> change;

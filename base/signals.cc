@@ -22,6 +22,13 @@ sigset_t EndingSignals() {
 
 }  // namespace
 
+DefaultEndingSignals::DefaultEndingSignals() {
+  const sigset_t set = EndingSignals();
+  ::pthread_sigmask(SIG_UNBLOCK, &set, &before_);
+}
+
+DefaultEndingSignals::~DefaultEndingSignals() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+
 struct SignalWatcher::Watch {
   std::function<void(int)> callback;
   std::thread thread;

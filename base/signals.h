@@ -7,12 +7,27 @@
 // what it uses outlive this object.
 #pragma once
 
+#include <signal.h>
+
 #include <functional>
 #include <optional>
 
 #include "base/units.h"
 
 namespace pipeyard {
+
+// While one lives, SIGINT and SIGTERM end the process again, as they do by default. For waits that
+// nothing else cuts short, such as reading a terminal, before other threads are started.
+class DefaultEndingSignals {
+ public:
+  DefaultEndingSignals();
+  ~DefaultEndingSignals();
+  DefaultEndingSignals(const DefaultEndingSignals&) = delete;
+  DefaultEndingSignals& operator=(const DefaultEndingSignals&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 class SignalWatcher {
  public:

@@ -56,6 +56,26 @@ TEST(SignalWatcher, CallsAgainAfterItWasStopped) {
   EXPECT_EQ(second, SIGTERM);
 }
 
+TEST(DefaultEndingSignals, EndTheProcessThatWaitsForInput) {
+  EXPECT_EXIT(
+      {
+        SignalWatcher watcher;
+        const DefaultEndingSignals interruptible;
+        ::kill(::getpid(), SIGINT);
+        ::pause();
+      },
+      ::testing::KilledBySignal(SIGINT), "");
+}
+
+TEST(DefaultEndingSignals, AreWatchedAgainAfterIt) {
+  SignalWatcher watcher;
+  { const DefaultEndingSignals interruptible; }
+
+  ::kill(::getpid(), SIGINT);
+
+  EXPECT_EQ(watcher.Wait(Seconds(60)), SIGINT);
+}
+
 TEST(SignalWatcher, GoesQuietlyWithoutASignal) {
   SignalWatcher watcher;
   watcher.OnSignal([](int) { FAIL() << "nobody sent one"; });

@@ -4,6 +4,7 @@
 #include <grpcpp/grpcpp.h>
 
 #include <chrono>
+#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
@@ -22,6 +23,26 @@ std::chrono::system_clock::time_point DeadlineIn(Nanos timeout) {
          std::chrono::duration_cast<std::chrono::microseconds>(timeout);
 }
 
+// A controller that was started a moment ago, on the line above, needs that long to listen.
+constexpr Nanos kStartGrace = Seconds(1);
+constexpr Nanos kStartPoll = Milliseconds(100);
+
+// "Connection refused" of gRPC's "failed to connect to all addresses; last error: UNKNOWN:
+// ipv4:127.0.0.1:7420: Failed to connect to remote host: Connection refused".
+std::string PlainReason(const std::string& text) {
+  const size_t cut = text.rfind(": ");
+  if (cut == std::string::npos) return text;
+  if (text.starts_with("failed to connect")) return text.substr(cut + 2);
+  if (text.starts_with("DNS resolution failed")) return "no such name: " + text.substr(cut + 2);
+  return text;
+}
+
+bool IsOfThisMachine(const std::string& address) {
+  std::string host = address.substr(0, address.rfind(':'));
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  return grpc_edge::IsLoopback(host);
+}
+
 }  // namespace
 
 struct ControlClient::State {
@@ -29,17 +50,31 @@ struct ControlClient::State {
   v1::Controller controller;
   std::unique_ptr<v1::ControlService::Stub> stub;
   Mutex mutex;
-  grpc::ClientContext* watch GUARDED_BY(mutex) = nullptr;
-  bool is_watch_canceled GUARDED_BY(mutex) = false;
+  grpc::ClientContext* active GUARDED_BY(mutex) = nullptr;
+  bool is_canceled GUARDED_BY(mutex) = false;
+  bool is_reached = false;
 
   Status ToStatus(const grpc::Status& status) const {
     const Status plain = grpc_edge::FromGrpc(status);
     const StatusCode code = plain.code();
+    if (is_reached && code == StatusCode::kDeadlineExceeded) {
+      return {code, fmt::format("the controller at {} was reached, but has not answered for {}; it "
+                                "is overloaded or stopped",
+                                address, FormatDuration(kCallTimeout))};
+    }
+    if (is_reached && code == StatusCode::kUnavailable) {
+      return {code, fmt::format("the controller at {} was reached, but then: {}; see whether it "
+                                "runs and what it logs",
+                                address, PlainReason(status.error_message()))};
+    }
     if (code == StatusCode::kUnavailable || code == StatusCode::kDeadlineExceeded) {
-      return {code, fmt::format("the controller at {} cannot be reached ({}); start it with "
-                                "`pipeyard-controller --listen {}`, or name "
-                                "another with --controller",
-                                address, status.error_message(), address)};
+      const std::string remedy =
+          IsOfThisMachine(address)
+              ? fmt::format("start it with `pipeyard-controller --listen {}`", address)
+              : "start pipeyard-controller there";
+      return {code, fmt::format("the controller at {} cannot be reached ({}); {}, or name another "
+                                "with --controller",
+                                address, PlainReason(status.error_message()), remedy)};
     }
     if (code == StatusCode::kUnimplemented) {
       return Unavailable(
@@ -58,9 +93,17 @@ struct ControlClient::State {
     grpc::ClientContext context;
     context.set_deadline(DeadlineIn(timeout));
     Response response;
+    SetActive(&context);
     const grpc::Status status = (stub.get()->*method)(&context, request, &response);
+    SetActive(nullptr);
+    if (status.error_code() == grpc::StatusCode::CANCELLED) return Cancelled("interrupted");
     if (!status.ok()) return ToStatus(status);
     return response;
+  }
+
+  void SetActive(grpc::ClientContext* context) {
+    MutexLock lock(mutex);
+    active = context;
   }
 };
 
@@ -72,16 +115,31 @@ const v1::Controller& ControlClient::controller() const { return state_->control
 
 Result<std::unique_ptr<ControlClient>> ControlClient::Connect(const std::string& address,
                                                               Nanos timeout) {
+  if (const Status status = grpc_edge::CheckDialAddress(address); !status.ok()) {
+    return Status(status.code(), "--controller " + status.message());
+  }
   auto state = std::make_unique<State>();
   state->address = address;
   grpc::ChannelArguments arguments;
   arguments.SetMaxReceiveMessageSize(
       -1);  // `run show` of a large run; the sender is the user's own controller
   arguments.SetInt(GRPC_ARG_ENABLE_HTTP_PROXY, 0);
-  state->stub = v1::ControlService::NewStub(
-      grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
-  PIPEYARD_ASSIGN_OR_RETURN(state->controller, state->Call(&v1::ControlService::Stub::GetController,
-                                                           v1::GetControllerRequest(), timeout));
+  grpc_edge::SetKeepalive(arguments);
+  // Or a new channel would inherit the failure of the one before, and how long that is to wait.
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  const auto ask = [&] {
+    state->stub = v1::ControlService::NewStub(
+        grpc::CreateCustomChannel(address, grpc::InsecureChannelCredentials(), arguments));
+    return state->Call(&v1::ControlService::Stub::GetController, v1::GetControllerRequest(),
+                       timeout);
+  };
+  Result<v1::Controller> answer = ask();
+  for (Nanos waited(0); waited < kStartGrace && answer.status().code() == StatusCode::kUnavailable;
+       waited += kStartPoll) {
+    std::this_thread::sleep_for(kStartPoll);
+    answer = ask();
+  }
+  PIPEYARD_ASSIGN_OR_RETURN(state->controller, std::move(answer));
   if (state->controller.protocol_version() != session::kProtocolVersion) {
     return Status(StatusCode::kUnauthenticated,
                   fmt::format("the controller at {} (version {}) speaks protocol {}, this program "
@@ -89,6 +147,7 @@ Result<std::unique_ptr<ControlClient>> ControlClient::Connect(const std::string&
                               address, state->controller.version(),
                               state->controller.protocol_version(), session::kProtocolVersion));
   }
+  state->is_reached = true;
   return std::unique_ptr<ControlClient>(new ControlClient(std::move(state)));
 }
 
@@ -138,8 +197,8 @@ Status ControlClient::WatchRun(const std::string& run,
   grpc::ClientContext context;  // no deadline: a run takes as long as it takes
   {
     MutexLock lock(state_->mutex);
-    if (state_->is_watch_canceled) return Cancelled("watching was interrupted");
-    state_->watch = &context;
+    if (state_->is_canceled) return Cancelled("watching was interrupted");
+    state_->active = &context;
   }
   v1::GetRunRequest request;
   request.set_run(run);
@@ -148,15 +207,15 @@ Status ControlClient::WatchRun(const std::string& run,
   while (reader->Read(&progress)) on_progress(progress);
   const grpc::Status status = reader->Finish();
   MutexLock lock(state_->mutex);
-  state_->watch = nullptr;
-  if (state_->is_watch_canceled) return Cancelled("watching was interrupted");
+  state_->active = nullptr;
+  if (state_->is_canceled) return Cancelled("watching was interrupted");
   return status.ok() ? Status::Ok() : state_->ToStatus(status);
 }
 
-void ControlClient::CancelWatch() {
+void ControlClient::Cancel() {
   MutexLock lock(state_->mutex);
-  state_->is_watch_canceled = true;
-  if (state_->watch != nullptr) state_->watch->TryCancel();
+  state_->is_canceled = true;
+  if (state_->active != nullptr) state_->active->TryCancel();
 }
 
 }  // namespace pipeyard::cli

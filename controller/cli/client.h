@@ -3,7 +3,7 @@
 //
 // Every call has a deadline. A Status of kUnavailable, kDeadlineExceeded or kUnimplemented names
 // the address and what to do. Thread safety: calls from one thread at a time, but for
-// CancelWatch(), which any thread may call.
+// Cancel(), which any thread may call.
 #pragma once
 
 #include <functional>
@@ -38,11 +38,12 @@ class ControlClient {
   Result<v1::Host> GetHost(const std::string& host);
   Result<v1::DiffResponse> Diff(const std::string& a, const std::string& b);
 
-  // Calls `on_progress` for each message until the run is terminal. kCancelled after CancelWatch().
+  // Calls `on_progress` for each message until the run is terminal. kCancelled after Cancel().
   // A stream that breaks is kUnavailable: the run goes on without it.
   Status WatchRun(const std::string& run,
                   const std::function<void(const v1::RunProgress&)>& on_progress);
-  void CancelWatch();
+  // Ends the call that is waiting, with kCancelled, and every later WatchRun().
+  void Cancel();
 
  private:
   struct State;

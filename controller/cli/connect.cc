@@ -13,7 +13,7 @@ int WithController(const Console& console, const std::function<int(ControlClient
   const Result<std::unique_ptr<ControlClient>> client =
       ControlClient::Connect(console.controller_address, kConnectTimeout);
   if (!client.ok()) return console.Fail(client.status());
-  console.signals.OnSignal([&](int) { (*client)->CancelWatch(); });
+  console.signals.OnSignal([&](int) { (*client)->Cancel(); });
   const int exit_status = body(**client);
   console.signals.StopCalling();
   return exit_status;

@@ -11,7 +11,7 @@
 namespace pipeyard::cli {
 
 // Connects to the console's controller and calls `body`; says why and returns the exit status where
-// there is none. SIGINT and SIGTERM cancel what is being watched.
+// there is none. SIGINT and SIGTERM cancel what it waits for.
 int WithController(const Console& console, const std::function<int(ControlClient&)>& body);
 
 }  // namespace pipeyard::cli

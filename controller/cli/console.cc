@@ -36,6 +36,7 @@ Console MakeConsole(const options::Parsed& parsed, const options::Environment& e
 }
 
 Result<std::string> ReadInput(Env& env, const std::string& path) {
+  const DefaultEndingSignals interruptible;  // a terminal or a named pipe may never end
   if (path != "-") return env.ReadFile(path);
   std::string text;
   char buffer[65536];

@@ -67,11 +67,12 @@ std::string NewStateDir() {
 
 // What a person does next with what the demo left.
 void SayWhatIsKept(const Console& console, const std::string& state_dir) {
-  console.Out(
-      fmt::format("\nStored: {0}/controller/store.db\n"
-                  "Again:  pipeyard-controller --state {0}/controller &\n"
-                  "        pipeyard run list; pipeyard diff latest; pipeyard run show latest\n",
-                  state_dir));
+  const Result<std::string> programs = ProgramDir();
+  console.Out(fmt::format(
+      "\nStored: {0}/controller/store.db\n"
+      "Again:  {1}pipeyard-controller --state {0}/controller &\n"
+      "        pipeyard run list; pipeyard diff latest; pipeyard run show latest\n",
+      state_dir, programs.ok() ? fmt::format("export PATH={}:$PATH\n        ", *programs) : ""));
 }
 
 }  // namespace
@@ -93,7 +94,7 @@ int RunDemo(const Console& console, const DemoOptions& demo) {
   const Status attached = WaitForHosts(console, fleet, client, demo.hosts);
   if (attached.code() == StatusCode::kCancelled) return kInterrupted;
   if (!attached.ok()) return console.Fail(attached);
-  console.signals.OnSignal([&](int) { client.CancelWatch(); });
+  console.signals.OnSignal([&](int) { client.Cancel(); });
 
   int worst = kDone;
   for (const std::string& path : *sweeps) {

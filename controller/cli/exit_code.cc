@@ -14,6 +14,8 @@ int ExitCodeFor(const Status& status) {
       return kUsage;
     case StatusCode::kNotFound:
       return kNoSuchThing;
+    case StatusCode::kCancelled:
+      return kInterrupted;
     default:
       return kController;
   }

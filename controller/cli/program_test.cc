@@ -30,6 +30,7 @@ TEST(ExitCode, CodesOfFailuresFollowTheContract) {
   EXPECT_EQ(ExitCodeFor(DeadlineExceeded("x")), 4);
   EXPECT_EQ(ExitCodeFor(Internal("x")), 4);
   EXPECT_EQ(ExitCodeFor(NotFound("x")), 5);
+  EXPECT_EQ(ExitCodeFor(Cancelled("x")), 130);
 }
 
 }  // namespace

@@ -4,13 +4,20 @@
 #include <sys/ioctl.h>
 
 #include <algorithm>
+#include <utility>
+#include <vector>
 
 namespace pipeyard::cli {
 namespace {
 
 constexpr int kBarCells = 20;
-constexpr size_t kShortIdCharacters =
-    13;  // up to the UUID's second group: unique within a millisecond
+// Up to the UUID's second group: unique within a millisecond.
+constexpr size_t kShortIdCharacters = 13;
+// A host's part of a line is not cut below this, nor longer where the line has no end.
+constexpr size_t kLeastHostCharacters = 24;
+constexpr size_t kMostHostCharacters = 72;
+// Ends of trials after which their pace says more than the plan.
+constexpr uint32_t kTrialsForPace = 3;
 
 // "1h 02m", "3m 20s", "9s".
 std::string Rough(Nanos time) {
@@ -20,14 +27,34 @@ std::string Rough(Nanos time) {
   return fmt::format("{}s", seconds);
 }
 
+// The end of a variant's text is what varies fastest, so the middle goes.
+std::string Shortened(const std::string& text, size_t most) {
+  if (text.size() <= most) return text;
+  const size_t head = (most - 2) / 2;
+  return text.substr(0, head) + ".." + text.substr(text.size() - (most - 2 - head));
+}
+
+uint32_t Ended(const v1::RunProgress& progress) {
+  uint32_t ended = 0;
+  for (const v1::RunProgress::HostProgress& host : progress.hosts()) {
+    ended += host.done() + host.failed();
+  }
+  return ended;
+}
+
 bool IsTerminal(const std::string& state) {
   return state == "finished" || state == "canceled" || state == "failed";
 }
 
 }  // namespace
 
-ProgressDisplay::ProgressDisplay(std::FILE* out, bool redraws, int columns, const Clock& clock)
-    : out_(out), redraws_(redraws), columns_(columns), clock_(clock), start_(clock.Now()) {}
+ProgressDisplay::ProgressDisplay(std::FILE* out, bool redraws, std::function<int()> columns,
+                                 const Clock& clock)
+    : out_(out),
+      redraws_(redraws),
+      columns_(std::move(columns)),
+      clock_(clock),
+      start_(clock.Now()) {}
 
 ProgressDisplay::~ProgressDisplay() { Finish(); }
 
@@ -37,27 +64,65 @@ std::string ProgressDisplay::Line(const v1::RunProgress& progress, Nanos elapsed
   const uint32_t done = std::min(run.trials_done(), total);
   const int filled =
       total == 0 ? 0 : static_cast<int>(static_cast<uint64_t>(done) * kBarCells / total);
-  std::string line = fmt::format("run {} {} [{:#<{}}{:.<{}}] {}/{} trials, {}",
-                                 run.run_id().substr(0, kShortIdCharacters), run.state(), "",
-                                 filled, "", kBarCells - filled, done, total, Rough(elapsed));
-  if (!IsTerminal(run.state()) && progress.expected_remaining_ns() > 0) {
-    line += fmt::format(", about {} left", Rough(Nanos(progress.expected_remaining_ns())));
+  const bool is_active = !IsTerminal(run.state());
+  const std::string id = run.run_id().substr(0, kShortIdCharacters);
+  const std::string bar = fmt::format("[{:#<{}}{:.<{}}]", "", filled, "", kBarCells - filled);
+  const std::string left = is_active && progress.expected_remaining_ns() > 0
+                               ? Rough(Nanos(progress.expected_remaining_ns()))
+                               : "";
+  const auto limit = static_cast<size_t>(columns);
+  std::string line =
+      fmt::format("run {} {} {} {}/{} trials, {}{}", id, run.state(), bar, done, total,
+                  Rough(elapsed), left.empty() ? "" : fmt::format(", about {} left", left));
+  if (limit > 0 && line.size() > limit) {
+    line = fmt::format("run {} {} {}/{}, {}{}", id, run.state(), done, total, Rough(elapsed),
+                       left.empty() ? "" : fmt::format(", {} left", left));
   }
+
+  std::vector<std::string> hosts;
   for (const v1::RunProgress::HostProgress& host : progress.hosts()) {
-    if (host.failed() > 0) line += fmt::format("; {}: {} failed", host.host(), host.failed());
-    if (!IsTerminal(run.state()) && !host.now().empty())
-      line += fmt::format("; {}: {}", host.host(), host.now());
+    std::string text = is_active ? host.now() : "";
+    if (host.failed() > 0) {
+      text += fmt::format("{}{} not ok", text.empty() ? "" : ", ", host.failed());
+    }
+    if (!text.empty()) hosts.push_back(fmt::format("{}: {}", host.host(), text));
   }
-  if (columns > 0 && line.size() > static_cast<size_t>(columns))
-    line.resize(static_cast<size_t>(columns));
+  size_t most = kMostHostCharacters;
+  if (limit > 0 && !hosts.empty()) {
+    const size_t rest = limit > line.size() ? limit - line.size() : 0;
+    const size_t each = rest / hosts.size();
+    most = std::clamp(each > 2 ? each - 2 : 0, kLeastHostCharacters, kMostHostCharacters);
+  }
+  for (const std::string& host : hosts) {
+    const std::string text = Shortened(host, most);
+    if (limit > 0 && line.size() + 2 + text.size() > limit) break;
+    line += "; " + text;
+  }
+  if (limit > 0 && line.size() > limit) line.resize(limit);
   return line;
 }
 
-void ProgressDisplay::Show(const v1::RunProgress& progress) {
+// The plan knows neither what a trial costs beside its workload nor that agents of one machine
+// take turns; the pace so far does.
+Nanos ProgressDisplay::Remaining(const v1::RunProgress& progress, Nanos elapsed) {
+  const uint32_t ended = Ended(progress);
+  if (!first_ended_) first_ended_ = ended;
+  const Nanos planned(progress.expected_remaining_ns());
+  if (ended < *first_ended_ + kTrialsForPace || progress.summary().trials() <= ended) {
+    return planned;
+  }
+  const Nanos each = elapsed / (ended - *first_ended_);
+  return std::max(planned, each * (progress.summary().trials() - ended));
+}
+
+void ProgressDisplay::Show(const v1::RunProgress& news) {
   const Nanos elapsed = clock_.Now() - start_;
+  v1::RunProgress progress = news;
+  progress.set_expected_remaining_ns(Remaining(news, elapsed).count());
   if (redraws_) {
-    // Column 1, the line, clear to its end; one column is left so that no terminal wraps.
-    fmt::print(out_, "\r{}\x1b[K", Line(progress, elapsed, columns_ - 1));
+    // Column 1, the line, clear to its end; one column is left so that no terminal wraps. Asked for
+    // anew each time: people resize windows.
+    fmt::print(out_, "\r{}\x1b[K", Line(progress, elapsed, columns_() - 1));
     std::fflush(out_);
     is_line_open_ = true;
     return;

@@ -50,7 +50,48 @@ TEST(Progress, LineTellsStateShareAndWhatRuns) {
 
   EXPECT_EQ(ProgressDisplay::Line(progress, Seconds(9), 0),
             "run 019b76da-a800 running [#####...............] 9/36 trials, 9s, about 27s left; "
-            "host1: 2 failed; host1: writers=1 3/6");
+            "host1: writers=1 3/6, 2 not ok");
+}
+
+TEST(Progress, ANarrowTerminalLosesTheBarBeforeTheTimes) {
+  v1::RunProgress progress = Progress("running", 9, 36);
+  progress.set_expected_remaining_ns(Seconds(27).count());
+
+  EXPECT_EQ(ProgressDisplay::Line(progress, Seconds(9), 60),
+            "run 019b76da-a800 running 9/36, 9s, 27s left");
+}
+
+TEST(Progress, HostsShareTheRestOfTheLine) {
+  v1::RunProgress progress = Progress("running", 9, 36);
+  for (const char* name : {"host1", "host2"}) {
+    v1::RunProgress::HostProgress* host = progress.add_hosts();
+    host->set_host(name);
+    host->set_now("target=engine;message_bytes=64KiB;engine.page_cache=two-page;writers=1 3/6");
+  }
+
+  const std::string line = ProgressDisplay::Line(progress, Seconds(9), 140);
+
+  EXPECT_LE(line.size(), 140u);
+  EXPECT_THAT(line, HasSubstr("; host1: target=eng..age;writers=1 3/6; host2: target=eng"));
+}
+
+TEST(Progress, PaceCountsWhereThePlanIsTooHopeful) {
+  Written written;
+  FakeClock clock;
+  {
+    ProgressDisplay display(
+        written.file(), true, [] { return 120; }, clock);
+    for (uint32_t done : {0, 4}) {
+      v1::RunProgress progress = Progress("running", done, 10);
+      progress.set_expected_remaining_ns(Seconds(1).count());
+      progress.add_hosts()->set_done(done);
+      display.Show(progress);
+      clock.Advance(Seconds(20));
+    }
+  }
+
+  EXPECT_THAT(written.text(), HasSubstr("0/10 trials, 0s, about 1s left"));
+  EXPECT_THAT(written.text(), HasSubstr("4/10 trials, 20s, about 30s left"));
 }
 
 TEST(Progress, LineIsCutToTheTerminal) {
@@ -71,7 +112,8 @@ TEST(Progress, WithoutATerminalALineIsWrittenAtEachTenthOnly) {
   Written written;
   FakeClock clock;
   {
-    ProgressDisplay display(written.file(), false, 80, clock);
+    ProgressDisplay display(
+        written.file(), false, [] { return 80; }, clock);
     for (uint32_t done = 0; done <= 100; ++done) display.Show(Progress("running", done, 100));
     display.Show(Progress("finished", 100, 100));
   }
@@ -85,7 +127,8 @@ TEST(Progress, OnATerminalOneLineIsRedrawnAndEnded) {
   Written written;
   FakeClock clock;
   {
-    ProgressDisplay display(written.file(), true, 80, clock);
+    ProgressDisplay display(
+        written.file(), true, [] { return 80; }, clock);
     display.Show(Progress("running", 1, 2));
     display.Show(Progress("finished", 2, 2));
   }

@@ -36,7 +36,8 @@ std::vector<spec::Problem> FromWire(const v1::SubmitSweepResponse& response) {
 
 std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlClient& client,
                                               const Submission& submission, int& exit_status) {
-  const Result<std::string> text = ReadInput(console.env, submission.path);
+  const Result<std::string> text = submission.text ? Result<std::string>(*submission.text)
+                                                   : ReadInput(console.env, submission.path);
   if (!text.ok()) {
     console.Say(text.status().message());
     exit_status = kUsage;
@@ -59,6 +60,9 @@ std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlCli
   const Result<v1::SubmitSweepResponse> response = client.SubmitSweep(request);
   if (!response.ok()) {
     exit_status = console.Fail(response.status());
+    if (exit_status == kInterrupted || exit_status == kController) {
+      console.Say("the sweep may have been submitted nevertheless: `pipeyard run list` tells");
+    }
     return std::nullopt;
   }
   SayProblems(FromWire(*response), submission.path);
@@ -73,8 +77,9 @@ int WatchToTheEnd(const Console& console, ControlClient& client, const std::stri
   v1::RunProgress last;
   Status watched;
   {
-    ProgressDisplay display(stderr, console.is_interactive, TerminalColumns(STDERR_FILENO),
-                            SystemClock());
+    ProgressDisplay display(
+        stderr, console.is_interactive, [] { return TerminalColumns(STDERR_FILENO); },
+        SystemClock());
     watched = client.WatchRun(run_id, [&](const v1::RunProgress& progress) {
       display.Show(progress);
       last = progress;

@@ -19,9 +19,11 @@ struct Submission {
   std::vector<std::string> sets;
   std::map<std::string, std::string> labels;
   std::string note;
+  // What the file holds, where it has been read already: a pipe can be read only once.
+  std::optional<std::string> text = std::nullopt;
 };
 
-// Reads and checks the file here first, so that problems need no controller; then submits. Says
+// Checks the file here first, so that problems need no controller; then submits. Says
 // every problem as FILE:LINE:COL: ... on stderr. Returns the answer with the run's id, or the exit
 // status in `exit_status` and nullopt.
 std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlClient& client,

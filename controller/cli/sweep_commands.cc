@@ -14,22 +14,29 @@
 
 namespace pipeyard::cli {
 
-int SweepValidate(const Console& console, const options::Parsed& parsed) {
-  const std::string& path = parsed.Get("FILE");
-  const Result<std::string> text = ReadInput(console.env, path);
-  if (!text.ok()) {
-    console.Say(text.status().message());
-    return kUsage;
-  }
-  const spec::ReadResult read = spec::ReadSweep(*text, parsed.GetAll("set"));
+namespace {
+
+int Validate(const Console& console, const options::Parsed& parsed, const std::string& text) {
+  const spec::ReadResult read = spec::ReadSweep(text, parsed.GetAll("set"));
   for (const spec::Problem& problem : read.problems)
-    fmt::print(stderr, "{}\n", problem.Format(path));
+    fmt::print(stderr, "{}\n", problem.Format(parsed.Get("FILE")));
   if (console.format == Format::kJson) {
     console.Out(report::ValidateJson(read));
   } else if (read.ok()) {
     console.Out(report::SweepText(read.sweep, console.is_colored));
   }
   return read.ok() ? kDone : kUsage;
+}
+
+}  // namespace
+
+int SweepValidate(const Console& console, const options::Parsed& parsed) {
+  const Result<std::string> text = ReadInput(console.env, parsed.Get("FILE"));
+  if (!text.ok()) {
+    console.Say(text.status().message());
+    return kUsage;
+  }
+  return Validate(console, parsed, *text);
 }
 
 int SweepPlan(const Console& console, const options::Parsed& parsed) {
@@ -69,10 +76,14 @@ int SweepSubmit(const Console& console, const options::Parsed& parsed) {
     }
     submission.labels[label.substr(0, equals)] = label.substr(equals + 1);
   }
-  // A file with problems needs no controller to be told so.
   const Result<std::string> text = ReadInput(console.env, submission.path);
-  if (text.ok() && !spec::ReadSweep(*text, submission.sets).ok())
-    return SweepValidate(console, parsed);
+  if (!text.ok()) {
+    console.Say(text.status().message());
+    return kUsage;
+  }
+  // A file with problems needs no controller to be told so.
+  if (!spec::ReadSweep(*text, submission.sets).ok()) return Validate(console, parsed, *text);
+  submission.text = *text;
   return WithController(console, [&](ControlClient& client) {
     int exit_status = kDone;
     const std::optional<v1::SubmitSweepResponse> submitted =

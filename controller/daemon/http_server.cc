@@ -12,8 +12,10 @@
 namespace pipeyard::daemon {
 namespace {
 
-// Two are enough for a scraper and a person; each is a thread.
-constexpr size_t kThreads = 2;
+// Enough for a scraper, a probe and a person; each is a thread.
+constexpr size_t kThreads = 4;
+// A client that sends nothing holds a thread so long.
+constexpr time_t kClientTimeoutSeconds = 1;
 
 }  // namespace
 
@@ -45,6 +47,11 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address
     const int one = 1;
     ::setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
   });
+  // One request a connection: a scraper that keeps its connection would keep a thread as well.
+  server.set_keep_alive_max_count(1);
+  server.set_keep_alive_timeout(kClientTimeoutSeconds);
+  server.set_read_timeout(kClientTimeoutSeconds);
+  server.set_write_timeout(kClientTimeoutSeconds);
   server.new_task_queue = [] { return new httplib::ThreadPool(kThreads); };
   Impl* const self = impl.get();
   server.Get("/healthz", [self](const httplib::Request&, httplib::Response& response) {
@@ -67,7 +74,8 @@ Result<std::unique_ptr<HttpServer>> HttpServer::Start(const std::string& address
   }
   if (port < 0) {
     const std::string why = errno == 0 ? "no address of this machine" : ErrnoText(errno);
-    return Unavailable(fmt::format("listen on {} for HTTP: {}", address, why));
+    return Unavailable(
+        fmt::format("listen on {} for HTTP: {}; choose another address with --http", address, why));
   }
   impl->address = host.find(':') == std::string::npos ? fmt::format("{}:{}", host, port)
                                                       : fmt::format("[{}]:{}", host, port);

@@ -3,6 +3,9 @@
 #include <gtest/gtest.h>
 #include <httplib.h>
 
+#include <memory>
+#include <vector>
+
 namespace pipeyard::daemon {
 namespace {
 
@@ -44,6 +47,21 @@ TEST(HttpServer, SaysWhatIsWrong) {
   ASSERT_TRUE(health);
   EXPECT_EQ(health->status, 503);
   EXPECT_EQ(health->body, "the store: disk full\n");
+}
+
+TEST(HttpServer, ScrapersThatKeepTheirConnectionsDoNotShutOutTheProbe) {
+  const auto server = HttpServer::Start("127.0.0.1:0", Content(Status::Ok()));
+  ASSERT_TRUE(server.ok());
+  std::vector<std::unique_ptr<httplib::Client>> scrapers;
+  for (int i = 0; i < 8; ++i) {
+    scrapers.push_back(std::make_unique<httplib::Client>("http://" + (*server)->address()));
+    scrapers.back()->set_keep_alive(true);
+    const auto metrics = scrapers.back()->Get("/metrics");
+    ASSERT_TRUE(metrics) << i;
+    EXPECT_EQ(metrics->get_header_value("Connection"), "close");
+  }
+
+  EXPECT_TRUE(Get(**server, "/healthz"));
 }
 
 TEST(HttpServer, APortInUseIsRefusedWithItsAddress) {

@@ -120,6 +120,16 @@ TEST(Json, LargeIntegersStayNumbers) {
   EXPECT_THAT(RunJson(run), HasSubstr("\"order_seed\": 18446744073709551615"));
 }
 
+TEST(RunText, ARunWithoutAttemptsDoesNotClaimThatAllWereOk) {
+  v1::Run run = testing::SomeRun();
+  for (v1::Cell& cell : *run.mutable_cells()) cell.clear_trials();
+
+  const std::string text = RunText(run, false);
+
+  EXPECT_THAT(text, HasSubstr("no attempt was begun"));
+  EXPECT_THAT(text, ::testing::Not(HasSubstr("was ok")));
+}
+
 TEST(DiffText, EscapeSequencesOfAHostDoNotReachTheTerminal) {
   v1::DiffResponse diff = testing::RunsDiff();
   diff.mutable_rows(0)->set_host("evil\x1b[2J");

@@ -78,9 +78,11 @@ std::string AttemptTable(const v1::Run& run, bool use_colour) {
                {"outcome"},
                {"took", Align::kRight},
                {"reason"}});
+  bool is_begun = false;
   for (const v1::Cell& cell : run.cells()) {
     for (const v1::Trial& trial : cell.trials()) {
       for (const v1::Attempt& attempt : trial.attempts()) {
+        is_begun = true;
         if (attempt.outcome() == "ok") continue;
         table.Row({TrialName(cell, trial), std::to_string(trial.block()), Printable(trial.state()),
                    std::to_string(attempt.number()),
@@ -90,8 +92,14 @@ std::string AttemptTable(const v1::Run& run, bool use_colour) {
       }
     }
   }
+  if (!is_begun) return "\nno attempt was begun\n";
   return table.empty() ? "\nevery attempt so far was ok\n"
                        : "\nattempts that were not ok\n" + table.Render(use_colour);
+}
+
+// "1667450" rather than "1.66745e+06": the two numbers are to be compared by eye.
+std::string PlainNumber(double value) {
+  return value >= 1e4 && value < 1e15 ? fmt::format("{:.0f}", value) : fmt::format("{:.4g}", value);
 }
 
 std::string SelfCheckTable(const v1::Run& run, bool use_colour) {
@@ -107,9 +115,8 @@ std::string SelfCheckTable(const v1::Run& run, bool use_colour) {
         for (const v1::SelfCheck& check : attempt.self_checks()) {
           if (check.passed()) continue;
           table.Row({TrialName(cell, trial), std::to_string(attempt.number()),
-                     TableCell(Printable(check.name()), Tone::kBad),
-                     fmt::format("{:.6g}", check.expected()),
-                     fmt::format("{:.6g}", check.measured()), PercentWords(check.tolerance())});
+                     TableCell(Printable(check.name()), Tone::kBad), PlainNumber(check.expected()),
+                     PlainNumber(check.measured()), PercentWords(check.tolerance())});
         }
       }
     }

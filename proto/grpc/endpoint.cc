@@ -152,13 +152,23 @@ Result<std::unique_ptr<Server>> BuildServer(const ListenOptions& options,
   return std::make_unique<Server>(std::move(server), JoinHostPort(target.host, port), port);
 }
 
-std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
-  grpc::ChannelArguments arguments;
-  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+Status CheckDialAddress(const std::string& address) {
+  PIPEYARD_ASSIGN_OR_RETURN(const HostPort target, ParseHostPort(address));
+  if (target.port != 0) return Status::Ok();
+  return InvalidArgument(fmt::format("{}: nobody listens on port 0", address));
+}
+
+void SetKeepalive(grpc::ChannelArguments& arguments) {
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIME_MS, kKeepaliveTimeMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_TIMEOUT_MS, kKeepaliveTimeoutMs);
   arguments.SetInt(GRPC_ARG_KEEPALIVE_PERMIT_WITHOUT_CALLS, 1);
   arguments.SetInt(GRPC_ARG_HTTP2_MAX_PINGS_WITHOUT_DATA, 0);
+}
+
+std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address) {
+  grpc::ChannelArguments arguments;
+  arguments.SetInt(GRPC_ARG_USE_LOCAL_SUBCHANNEL_POOL, 1);
+  SetKeepalive(arguments);
   arguments.SetInt(GRPC_ARG_HTTP2_BDP_PROBE, 0);
   arguments.SetInt(GRPC_ARG_HTTP2_STREAM_LOOKAHEAD_BYTES, kStreamWindowBytes);
   arguments.SetInt(GRPC_ARG_INITIAL_RECONNECT_BACKOFF_MS, kReconnectBackoffMs);

@@ -15,6 +15,7 @@
 
 namespace grpc {
 class Channel;
+class ChannelArguments;
 class Server;
 class Service;
 class Status;
@@ -61,6 +62,13 @@ class Server {
 // (Address already in use)").
 Result<std::unique_ptr<Server>> BuildServer(const ListenOptions& options,
                                             std::span<grpc::Service* const> services);
+
+// OK where `address` is HOST:PORT with a port that can be dialed; whether anybody listens is
+// another matter.
+Status CheckDialAddress(const std::string& address);
+
+// A peer that no longer answers is noticed in 15 s.
+void SetKeepalive(grpc::ChannelArguments& arguments);
 
 // Does not connect yet. Channels share no connection with one another.
 std::shared_ptr<grpc::Channel> MakeChannel(const std::string& address);

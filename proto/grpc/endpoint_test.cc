@@ -121,5 +121,15 @@ TEST(Endpoint, TheFileLimitIsRaisedAndNeverLowered) {
   EXPECT_EQ(*kept, 256u);
 }
 
+TEST(CheckDialAddress, WhatCannotBeDialedIsRefused) {
+  for (const char* good : {"127.0.0.1:7420", "[::1]:7420", "some-host:1", "localhost:65535"}) {
+    EXPECT_TRUE(CheckDialAddress(good).ok()) << good;
+  }
+  for (const char* bad :
+       {"", "foo", "127.0.0.1", "127.0.0.1:99999", "127.0.0.1:0", ":7420", "::1:7420"}) {
+    EXPECT_EQ(CheckDialAddress(bad).code(), StatusCode::kInvalidArgument) << bad;
+  }
+}
+
 }  // namespace
 }  // namespace pipeyard::grpc_edge

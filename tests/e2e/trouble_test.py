@@ -1,10 +1,15 @@
 """Bad input and trouble: one clear line, the right exit status, nothing overwritten."""
+import fcntl
 import os
+import signal
 import socket
 import sqlite3
+import struct
+import subprocess
+import termios
 import unittest
 
-from fleet import FleetTest, sweep
+from fleet import BIN, PATIENCE, FleetTest, sweep
 
 
 class Trouble(FleetTest):
@@ -94,6 +99,35 @@ class Trouble(FleetTest):
         for line in (2, 3, 4):
             self.assertIn(f'bad.yaml:{line}:', err)
         self.assertEqual(self.json('run', 'list')['runs'], [])
+
+    def test_sweep_from_a_pipe_is_read_once(self):
+        self.fleet('host1')
+        status, out, err = self.run_program('pipeyard', '--controller', self.address, 'sweep', 'submit', '-', input=sweep())
+        self.assertEqual(status, 0, err)
+        self.assertEqual([run['run'] for run in self.json('run', 'list')['runs']], [out.strip()])
+
+    def test_interrupt_ends_a_program_that_waits_for_its_input(self):
+        self.write('b', '1\n')
+        with subprocess.Popen([os.path.join(BIN, 'pipeyard'), 'stat', '-', 'b'], stdin=subprocess.PIPE, cwd=self.dir) as p:
+            p.stdin.write(b'1\n')
+            p.stdin.flush()
+
+            def unread():
+                return struct.unpack('i', fcntl.ioctl(p.stdin, termios.FIONREAD, b'0000'))[0]
+
+            self.until(lambda: unread() == 0, 'it reads its input')
+            p.send_signal(signal.SIGINT)
+            self.assertEqual(p.wait(PATIENCE), -signal.SIGINT)
+
+    def test_controller_that_stops_answering_is_noticed_by_the_watch_and_the_run_named(self):
+        controller, _ = self.fleet('host1')
+        run = self.submit(sweep(duration='10s'))
+        watch = self.start('watch', 'pipeyard', '--controller', self.address, 'run', 'watch', run)
+        self.until(lambda: 'running' in self.log('watch'), 'the watch shows the run')
+        controller.send_signal(signal.SIGSTOP)
+        self.assertEqual(watch.wait(PATIENCE), 4)
+        self.assertIn(f'pipeyard run watch {run}', self.log('watch'))
+        controller.send_signal(signal.SIGCONT)
 
     def test_sweep_without_a_matching_host_is_refused(self):
         self.fleet('host1')

@@ -18,6 +18,8 @@ using CpuId = int;
 // Nodes are 0..63: one machine word, more than any machine the project meets. A machine with a
 // higher node number is refused.
 inline constexpr int kMaxNodes = 64;
+// No node in particular: the allocator chooses.
+inline constexpr NodeId kNoNode = -1;
 
 class NodeMask {
  public:

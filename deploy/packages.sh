@@ -1,4 +1,4 @@
-# Sourced by deploy/demo.sh and tests/run.sh: the Debian 12 packages that Pipeyard needs, and how to get those that are missing.
+# Sourced by deploy/demo.sh, deploy/qemu/ and tests/run.sh: the Debian 12 packages that Pipeyard needs, and how to get those that are missing.
 
 packages_to_build=(
   g++ cmake ninja-build pkg-config mold
@@ -10,6 +10,17 @@ packages_to_test=(
   python3 procps sqlite3 libgtest-dev libgmock-dev librapidcheck-dev
   clang-16 libclang-rt-16-dev llvm-16 clang-format-14
 )
+# For deploy/qemu/run. The guests' kernels are fetched, not installed: deploy/qemu/kernel.sh.
+packages_for_guests=(python3 qemu-system-x86 busybox-static)
+
+# guest_cache: where the guests' kernels are kept.
+guest_cache() {
+  if [[ ${XDG_CACHE_HOME-} ]]; then
+    echo "$XDG_CACHE_HOME/pipeyard/guests"
+  else
+    echo "$(dirname "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")")/build/guests"
+  fi
+}
 
 # build_jobs: as many compilers as CPUs, but no more than the free memory holds at 1 GiB each (what includes gRPC needs 0.6 to 1 GB).
 build_jobs() {

@@ -54,12 +54,12 @@ numa::NodeId SlabNode(TaskPolicy& task, const PolicyContext& context) {
     case PolicyMode::kPreferred:
       return std::countr_zero(policy.nodes.bits());
     case PolicyMode::kInterleave:
-      return StepInterleave(policy.nodes, task.state);
+      return StepInterleave(UsableNodes(policy, context), task.state);
     case PolicyMode::kWeightedInterleave:
-      return StepWeighted(policy.nodes, WeightsOf(policy, *context.host_weights), task.state);
+      return StepWeighted(UsableNodes(policy, context), WeightsOf(policy, *context.host_weights), task.state);
     case PolicyMode::kBind:
     case PolicyMode::kPreferredMany:
-      return NearestOf(policy.nodes, context);
+      return NearestOf(UsableNodes(policy, context), context);
   }
   return context.local;
 }
@@ -67,7 +67,7 @@ numa::NodeId SlabNode(TaskPolicy& task, const PolicyContext& context) {
 numa::NodeId StrictSlabNode(TaskPolicy& task, const PolicyContext& context) {
   const PolicyMode mode = task.policy.mode;
   if (mode == PolicyMode::kDefault) return numa::kNoNode;
-  if (mode == PolicyMode::kBind && task.policy.nodes.Contains(context.local)) return numa::kNoNode;
+  if (mode == PolicyMode::kBind && UsableNodes(task.policy, context).Contains(context.local)) return numa::kNoNode;
   return SlabNode(task, context);
 }
 

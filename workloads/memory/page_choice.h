@@ -20,13 +20,6 @@ struct PageChoice {
   bool is_first_pass = false;
 };
 
-// The policy's nodes that the cpuset leaves; where it leaves none, the cpuset's, as the kernel's
-// rebinding does.
-inline numa::NodeMask UsableNodes(const Policy& policy, const PolicyContext& context) {
-  const uint64_t bits = policy.nodes.bits() & context.allowed.bits();
-  return bits != 0 ? numa::NodeMask::FromBits(bits) : context.allowed;
-}
-
 // Every mode but the interleaving ones, which need to know where they stand.
 inline PageChoice ChooseWithoutState(const Policy& policy, const PolicyContext& context) {
   switch (policy.mode) {

@@ -97,4 +97,11 @@ struct PolicyContext {
   const WeightTable* host_weights = nullptr;  // never null
 };
 
+// The policy's nodes that the cpuset leaves; where it leaves none, the cpuset's, as the kernel's
+// rebinding does.
+inline numa::NodeMask UsableNodes(const Policy& policy, const PolicyContext& context) {
+  const uint64_t bits = policy.nodes.bits() & context.allowed.bits();
+  return bits != 0 ? numa::NodeMask::FromBits(bits) : context.allowed;
+}
+
 }  // namespace pipeyard::memory

@@ -61,7 +61,8 @@ PerNode PerNodeOf(const json& pages) {
 }
 
 TEST(InterleaveVectors, SingleStepsTakeTheNodesAndEndInTheStateOfEachVector) {
-  for (const json& vector : Vectors()["vectors"]) {
+  const json vectors = Vectors()["vectors"];
+  for (const json& vector : vectors) {
     SCOPED_TRACE(vector["id"].get<std::string>());
     const Case c(vector);
     const json& expect = vector["expect"];
@@ -103,7 +104,8 @@ TEST(InterleaveVectors, FoldedCarryPlansTheCallsAndTheRawEndOfEachVector) {
 }
 
 TEST(InterleaveVectors, SplitCarryPlansTheCallsAndTheEndOfUpstream) {
-  for (const json& vector : Vectors()["vectors"]) {
+  const json vectors = Vectors()["vectors"];
+  for (const json& vector : vectors) {
     SCOPED_TRACE(vector["id"].get<std::string>());
     const Case c(vector);
     const json& expect = vector["upstream_before"];
@@ -121,7 +123,8 @@ TEST(InterleaveVectors, SplitCarryPlansTheCallsAndTheEndOfUpstream) {
 // `patch1of2` of the vectors is the first half of the posted series, which kept the split calls:
 // its end states are those of the posted patch where there is no carry to misplace.
 TEST(InterleaveVectors, PostedPatchComputesItsKnownWrongValues) {
-  for (const json& vector : Vectors()["vectors"]) {
+  const json vectors = Vectors()["vectors"];
+  for (const json& vector : vectors) {
     SCOPED_TRACE(vector["id"].get<std::string>());
     const Case c(vector);
     const json& expect = vector["seed3_as_posted"];

@@ -1,256 +1,254 @@
 #include "workloads/memory/page_allocator.h"
 
-#include <unistd.h>
-
 #include <algorithm>
-#include <bit>
 #include <cstring>
-#include <string>
 
 namespace pipeyard::memory {
-
-const CounterDefinition kPageCounters[static_cast<size_t>(PageCounter::kCount)] = {
-    {"pages_allocated", "pages", CounterReduction::kSum, "pages handed out by the page allocator"},
-    {"pages_freed", "pages", CounterReduction::kSum, "pages given back to the page allocator"},
-    {"page_allocation_failures", "count", CounterReduction::kSum,
-     "allocations that found no page on any allowed node"},
-    {"page_allocation_fallbacks", "pages", CounterReduction::kSum,
-     "pages that came from another node than the preferred one"},
-    {"page_list_refills", "count", CounterReduction::kSum,
-     "batches that a worker took from a node, under the node's lock"},
-    {"page_list_drains", "count", CounterReduction::kSum,
-     "batches that a worker gave back to a node, under the node's lock"},
-};
-
 namespace {
 
-std::vector<const numa::Node*> MemoryNodes(const numa::Topology& topology) {
-  std::vector<const numa::Node*> nodes;
-  for (const numa::Node& node : topology.nodes()) {
-    if (node.has_memory()) nodes.push_back(&node);
-  }
-  return nodes;
-}
+// Source: MAX_RECLAIM_RETRIES of mm/page_alloc.c and mm/memcontrol.c.
+constexpr int kMaxReclaims = 16;
 
 }  // namespace
 
-Result<PageAllocator::Plan> PageAllocator::AddTo(RegionLayout& layout,
-                                                 const PageAllocatorOptions& options,
-                                                 const numa::Topology& topology) {
-  const uint64_t host_page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  if (!std::has_single_bit(options.page_bytes) || options.page_bytes < host_page_bytes ||
-      options.page_bytes > RegionLayout::kMaxAlignment) {
-    return InvalidArgument("page size " + std::to_string(options.page_bytes) +
-                           ": must be a power of two from the host's " +
-                           std::to_string(host_page_bytes) + " to " +
-                           std::to_string(RegionLayout::kMaxAlignment));
-  }
-  for (const numa::CpuId cpu : options.worker_cpus) {
-    if (topology.NodeOfCpu(cpu) < 0) {
-      return InvalidArgument("worker on CPU " + std::to_string(cpu) +
-                             ": no such CPU in the topology");
-    }
-  }
-  const std::vector<const numa::Node*> nodes = MemoryNodes(topology);
-  const size_t num_workers = options.worker_cpus.size();
-  Plan plan;
-  plan.nodes_offset = layout.Add(sizeof(NodePages) * nodes.size(), kCacheLine);
-  plan.lists_offset = layout.Add(sizeof(PageList) * nodes.size() * num_workers, kCacheLine);
-  plan.counters_offset = layout.Add(sizeof(CounterBlock<PageCounter>) * num_workers, kCacheLine);
-  for (const numa::Node* node : nodes) {
-    uint64_t bytes = options.arena_bytes;
-    if (topology.is_emulated()) bytes = std::min(bytes, static_cast<uint64_t>(node->memory_bytes));
-    plan.arena_pages.push_back(bytes / options.page_bytes);
-    plan.num_pages += plan.arena_pages.back();
-    plan.stack_offsets.push_back(layout.Add(sizeof(PageId) * plan.arena_pages.back(), kCacheLine));
-  }
-  if (plan.num_pages == 0) {
-    return InvalidArgument("engine: the nodes hold less than one page of " +
-                           std::to_string(options.page_bytes) + " bytes");
-  }
-  if (plan.num_pages >= kNoPage) return InvalidArgument("engine: arenas of more than 2^32 pages");
-  plan.references_offset = layout.Add(sizeof(std::atomic<uint16_t>) * plan.num_pages, kCacheLine);
-  plan.page_nodes_offset = layout.Add(plan.num_pages, kCacheLine);
-  plan.pages_offset = layout.Add(plan.num_pages * options.page_bytes, RegionLayout::kMaxAlignment);
-  return plan;
+PageId PageAllocator::AllocateShort(PageWorker& worker) {
+  const PageId page = AllocateChosen(worker, LocalChoice(worker), 0, {});
+  if (page != kNoPage) worker.counters->Add(PageCounter::kFastpathPage);
+  return page;
 }
 
-Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, const Plan& plan,
-                                                             const PageAllocatorOptions& options,
-                                                             const numa::Topology& topology,
-                                                             numa::NumaKernel& kernel) {
-  std::unique_ptr<PageAllocator> allocator(new PageAllocator());
-  PageAllocator& self = *allocator;
-  const std::vector<const numa::Node*> nodes = MemoryNodes(topology);
-  self.region_ = &region;
-  self.pages_ = region.base() + plan.pages_offset;
-  self.page_shift_ = static_cast<uint32_t>(std::countr_zero(options.page_bytes));
-  self.num_nodes_ = static_cast<uint32_t>(nodes.size());
-  self.num_pages_ = plan.num_pages;
-  self.num_workers_ = static_cast<int>(options.worker_cpus.size());
-  self.nodes_ = region.At<NodePages>(plan.nodes_offset);
-  self.lists_ = region.At<PageList>(plan.lists_offset);
-  self.counters_ = region.At<CounterBlock<PageCounter>>(plan.counters_offset);
-  self.references_ = region.At<std::atomic<uint16_t>>(plan.references_offset);
-  self.page_nodes_ = region.At<uint8_t>(plan.page_nodes_offset);
-
-  // The parts before the pages are small and used by everybody; the machine's default places them.
-  PIPEYARD_RETURN_IF_ERROR(
-      region.Populate(plan.nodes_offset, plan.pages_offset - plan.nodes_offset));
-  self.is_bound_ = !topology.is_emulated();
-  PageId next_page = 0;
-  for (size_t i = 0; i < nodes.size(); ++i) {
-    const auto num_pages = static_cast<uint32_t>(plan.arena_pages[i]);
-    std::byte* arena = self.Address(next_page);
-    const uint64_t arena_bytes = uint64_t{num_pages} << self.page_shift_;
-    if (!topology.is_emulated()) {
-      const int error = kernel.Bind(arena, arena_bytes, numa::PolicyMode::kBind,
-                                    numa::NodeMask::Of({nodes[i]->id}));
-      if (error != 0 && nodes.size() > 1) {
-        return FailedPrecondition("engine: bind the arena of node " + std::to_string(nodes[i]->id) +
-                                  ": " + ErrnoText(error));
-      }
-      // One memory node: its pages can be nowhere else (containers often forbid the call).
-      if (error != 0) self.is_bound_ = false;
-    }
-    PIPEYARD_RETURN_IF_ERROR(
-        region.Populate(static_cast<uint64_t>(arena - region.base()), arena_bytes));
-    NodePages& node = self.nodes_[i];
-    node.first_page = next_page;
-    node.num_pages = num_pages;
-    node.stack_offset = plan.stack_offsets[i];
-    auto* stack = region.At<PageId>(node.stack_offset);
-    // The lowest page on top.
-    for (uint32_t j = 0; j < num_pages; ++j) {
-      const PageId page = next_page + num_pages - 1 - j;
-      stack[j] = page;
-      self.references_[page].store(1, std::memory_order_relaxed);
-      self.page_nodes_[page] = static_cast<uint8_t>(nodes[i]->id);
-    }
-    static_cast<void>(node.mutex.Lock());
-    node.num_free = num_pages;
-    node.mutex.Unlock();
-    self.arenas_.push_back({nodes[i]->id, arena, arena_bytes});
-    self.node_ids_[i] = nodes[i]->id;
-    self.node_index_[nodes[i]->id] = static_cast<uint32_t>(i);
-    next_page += num_pages;
+PageId PageAllocator::AllocateByPolicy(PageWorker& worker) {
+  const uint8_t reasons = gates_->Of(AllocationPath::kPage);
+  if ((reasons & kPolicyDecides) == 0) return AllocateShort(worker);
+  const PageChoice choice = ChoosePage(worker.policy, Context(worker));
+  PageList& list = worker.lists[IndexOf(choice.node)];
+  if (reasons == kPolicyDecides && list.count != 0 && choice.allowed.Contains(choice.node) &&
+      worker.stock->TryTake(page_bytes_)) [[likely]] {
+    worker.counters->Add(PageCounter::kAllocated);
+    return list.pages[--list.count];
   }
-
-  self.fallback_.resize(numa::kMaxNodes);
-  for (const numa::Node& node : topology.nodes()) {
-    const std::vector<numa::NodeId> order = topology.FallbackOrder(node.id);
-    for (const numa::NodeId id : order) {
-      self.fallback_[static_cast<size_t>(node.id)].push_back(self.node_index_[id]);
-    }
-    if (!node.has_memory()) self.node_index_[node.id] = self.node_index_[order.front()];
-  }
-  for (const numa::CpuId cpu : options.worker_cpus) {
-    self.worker_placements_.push_back({topology.LocalMemoryNode(cpu), topology.memory_nodes()});
-  }
-  return allocator;
+  const PageId page = AllocateChosen(worker, choice, 0, {});
+  if (page != kNoPage) worker.counters->Add(PageCounter::kAllocated);
+  return page;
 }
 
-PageWorker PageAllocator::MakeWorker(int index) const {
-  const auto i = static_cast<size_t>(index);
-  return PageWorker{lists_ + i * num_nodes_, counters_ + i, worker_placements_[i]};
+PageId PageAllocator::Allocate(PageWorker& worker, const PagePlacement& placement) {
+  const numa::NodeMask allowed =
+      numa::NodeMask::FromBits(placement.allowed.bits() & AllowedNodes().bits());
+  const PageId page = AllocateChosen(worker, {placement.preferred, allowed, false}, 0, {});
+  if (page != kNoPage) worker.counters->Add(PageCounter::kAllocated);
+  return page;
 }
 
-PageId PageAllocator::FailAllocation(PageWorker& worker) {
-  worker.counters->Add(PageCounter::kFailed);
+PageId PageAllocator::AllocateForFault(PageWorker& worker, const Policy& policy, uint64_t index) {
+  const uint8_t reasons = gates_->Of(AllocationPath::kFault);
+  const bool is_fast = !kPolicyCompiled || (reasons & kPolicyDecides) == 0;
+  const PageCounter counter = is_fast ? PageCounter::kFastpathFault : PageCounter::kFaultPages;
+  const PageChoice choice =
+      is_fast ? LocalChoice(worker) : ChooseFault(policy, Context(worker), index);
+  PageList& list = worker.lists[IndexOf(choice.node)];
+  if ((reasons & ~kPolicyDecides) == 0 && list.count != 0 && choice.allowed.Contains(choice.node) &&
+      worker.stock->TryTake(page_bytes_)) [[likely]] {
+    worker.counters->Add(counter);
+    return list.pages[--list.count];
+  }
+  const PageId page = AllocateChosen(worker, choice, 0, {});
+  if (page != kNoPage) worker.counters->Add(counter);
+  return page;
+}
+
+PageId PageAllocator::AllocateBlock(PageWorker& worker, unsigned order, numa::NodeId node,
+                                    AllocationFlags flags) {
+  if (order > kMaxOrder || node >= numa::kMaxNodes) return Fail(worker);
+  const bool is_fast =
+      !kPolicyCompiled || (gates_->Of(AllocationPath::kPage) & kPolicyDecides) == 0;
+  PageChoice choice = LocalChoice(worker);
+  if (node != numa::kNoNode) {
+    choice.node = node;
+  } else if (!is_fast) {
+    choice = ChoosePage(worker.policy, Context(worker));
+  }
+  const PageId page = AllocateChosen(worker, choice, order, flags);
+  if (page != kNoPage) {
+    worker.counters->Add(is_fast ? PageCounter::kFastpathBlock : PageCounter::kBlockPages,
+                         uint64_t{1} << order);
+  }
+  return page;
+}
+
+PageId PageAllocator::AllocateChosen(PageWorker& worker, const PageChoice& choice, unsigned order,
+                                     AllocationFlags flags) {
+  if (IsToFail()) return Fail(worker);
+  const int64_t bytes = page_bytes_ << order;
+  const bool is_charged = flags.is_accounted && controller_.is_on();
+  if (is_charged && !worker.stock->TryTake(bytes) && !ChargeSlowly(worker, bytes)) {
+    return Fail(worker);
+  }
+  Walk walk{choice.node, choice.allowed, !flags.no_wait};
+  if (flags.this_node_only) {
+    walk.allowed = numa::NodeMask::FromBits(walk.allowed.bits() & uint64_t{1} << choice.node);
+  }
+  PageId page;
+  if (choice.is_first_pass) {
+    walk.may_reclaim = false;
+    page = WalkNodes(worker, walk, order);
+    if (page == kNoPage) {
+      page = WalkNodes(worker, {choice.node, AllowedNodes(), !flags.no_wait}, order);
+    }
+  } else {
+    page = WalkNodes(worker, walk, order);
+  }
+  if (page == kNoPage) {
+    if (is_charged) controller_.Uncharge(*worker.stock, bytes);
+    return Fail(worker);
+  }
+  if (NodeOf(page) != choice.node) {
+    worker.counters->Add(PageCounter::kFallback, uint64_t{1} << order);
+  }
+  if (!is_charged && controller_.is_on()) {
+    page_words_[page].fetch_or(kPageUnaccounted, std::memory_order_relaxed);
+  }
+  if (source_ == PageSource::kOnDemand) MakePresent(worker, page, order);
+  return page;
+}
+
+PageId PageAllocator::WalkNodes(PageWorker& worker, const Walk& walk, unsigned order) {
+  PageId page = WalkOnce(worker, walk, order, Mark::kLow);
+  if (page != kNoPage) return page;
+  worker.counters->Add(PageCounter::kBelowLow);
+  page = WalkOnce(worker, walk, order, Mark::kMin);
+  if (page != kNoPage) return page;
+  worker.counters->Add(PageCounter::kBelowMin);
+  if (!walk.may_reclaim) return kNoPage;
+  for (int i = 0; i < kMaxReclaims; ++i) {
+    const uint64_t num_reclaimed = Reclaim(worker, uint64_t{1} << order);
+    page = WalkOnce(worker, walk, order, Mark::kMin);
+    if (page != kNoPage || num_reclaimed == 0) break;
+  }
+  return page;
+}
+
+PageId PageAllocator::WalkOnce(PageWorker& worker, const Walk& walk, unsigned order, Mark mark) {
+  for (const uint32_t index : fallback_[static_cast<size_t>(walk.node)]) {
+    if (!walk.allowed.Contains(node_ids_[index])) continue;
+    if (order != 0) {
+      const PageId block = nodes_[index].TakeBlock(order, mark);
+      if (block != kNoPage) return block;
+      continue;
+    }
+    PageList& list = worker.lists[index];
+    if (list.count != 0 || Refill(worker, index, mark)) return list.pages[--list.count];
+  }
   return kNoPage;
 }
 
-PageId PageAllocator::AllocateSlowly(PageWorker& worker, const PagePlacement& placement) {
-  for (const uint32_t index : fallback_[static_cast<size_t>(placement.preferred)]) {
-    if (!placement.allowed.Contains(node_ids_[index])) continue;
-    PageList& list = worker.lists[index];
-    if (list.count == 0 && !Refill(worker, list, index)) continue;
-    worker.counters->Add(PageCounter::kAllocated);
-    if (node_ids_[index] != placement.preferred) worker.counters->Add(PageCounter::kFallback);
-    return list.pages[--list.count];
-  }
-  return FailAllocation(worker);
+bool PageAllocator::Refill(PageWorker& worker, uint32_t node_index, Mark mark) {
+  PageList& list = worker.lists[node_index];
+  list.count = nodes_[node_index].TakePages(list.pages, list.batch(), mark);
+  if (list.count == 0) return false;
+  worker.counters->Add(PageCounter::kRefills);
+  return true;
 }
 
-bool PageAllocator::Refill(PageWorker& worker, PageList& list, uint32_t node_index) {
-  NodePages& node = nodes_[node_index];
-  const auto* stack = region_->At<PageId>(node.stack_offset);
-  // An owner that died here left num_free as it was before or after its batch: at worst a batch is
-  // lost, none is given out twice.
-  static_cast<void>(node.mutex.Lock());
-  const uint32_t count = std::min(kListBatch, node.num_free);
-  std::memcpy(list.pages, stack + (node.num_free - count), count * sizeof(PageId));
-  node.num_free -= count;
-  node.mutex.Unlock();
-  list.count = count;
-  if (count != 0) worker.counters->Add(PageCounter::kRefills);
-  return count != 0;
-}
-
-void PageAllocator::Drain(PageWorker& worker, PageList& list, uint32_t node_index) {
-  NodePages& node = nodes_[node_index];
-  auto* stack = region_->At<PageId>(node.stack_offset);
-  static_cast<void>(node.mutex.Lock());
+void PageAllocator::Drain(PageWorker& worker, uint32_t node_index) {
+  PageList& list = worker.lists[node_index];
+  const uint32_t batch = list.batch();
   // The coldest pages go; the list keeps what was freed last.
-  std::memcpy(stack + node.num_free, list.pages, kListBatch * sizeof(PageId));
-  node.num_free += kListBatch;
-  node.mutex.Unlock();
-  list.count -= kListBatch;
-  std::memmove(list.pages, list.pages + kListBatch, list.count * sizeof(PageId));
+  nodes_[node_index].GivePages(list.pages, batch);
+  list.count -= batch;
+  std::memmove(list.pages, list.pages + batch, list.count * sizeof(PageId));
   worker.counters->Add(PageCounter::kDrains);
+}
+
+void PageAllocator::PutSlowly(PageWorker& worker, PageId page) {
+  const uint32_t word = page_words_[page].load(std::memory_order_acquire);
+  if ((word & kPageReferences) != 1 && !DropReference(page)) return;
+  ReleasePage(worker, page, word);
+  const uint32_t index = word >> kPageNodeShift & 0xff;
+  PageList& list = worker.lists[index];
+  if (list.count >= list.high) Drain(worker, index);
+  list.pages[list.count++] = page;
+  worker.counters->Add(PageCounter::kFreed);
+}
+
+void PageAllocator::ReleasePage(PageWorker& worker, PageId page, uint32_t word) {
+  if ((word & kPageUnaccounted) != 0) {
+    page_words_[page].fetch_and(~kPageUnaccounted, std::memory_order_relaxed);
+  } else {
+    controller_.Uncharge(*worker.stock, page_bytes_);
+  }
+  if (source_ == PageSource::kOnDemand) GiveBack(worker, page, 0);
 }
 
 bool PageAllocator::DropReference(PageId page) {
   // Release: what this holder did to the page comes before the last holder frees it; acquire for
   // the last one.
-  if (references_[page].fetch_sub(1, std::memory_order_acq_rel) != 1) return false;
-  references_[page].store(1, std::memory_order_relaxed);
+  const uint32_t word = page_words_[page].fetch_sub(1, std::memory_order_acq_rel);
+  if ((word & kPageReferences) != 1) return false;
+  page_words_[page].store(word, std::memory_order_relaxed);
   return true;
 }
 
-Result<PageCensus> PageAllocator::TakeCensus() const {
-  PageCensus census;
-  census.total = num_pages_;
-  census.is_allocated.assign(num_pages_, true);
-  auto take = [&](PageId page) {
-    if (page >= num_pages_ || !census.is_allocated[page]) return false;
-    census.is_allocated[page] = false;
-    return true;
-  };
-  for (uint32_t i = 0; i < num_nodes_; ++i) {
-    NodePages& node = nodes_[i];
-    const auto* stack = region_->At<PageId>(node.stack_offset);
-    const bool is_owner_dead = node.mutex.Lock().is_owner_dead;
-    bool is_sound = node.num_free <= node.num_pages;
-    for (uint32_t j = 0; is_sound && j < node.num_free; ++j) is_sound = take(stack[j]);
-    if (is_sound) census.free_on_nodes += node.num_free;
-    node.mutex.Unlock();
-    if (is_owner_dead) return Internal("page census: a worker died holding the lock of a node");
-    if (!is_sound) return Internal("page census: a page is free twice");
+void PageAllocator::FreeBlock(PageWorker& worker, PageId first, unsigned order) {
+  if (order == 0) {
+    Put(worker, first);
+    return;
   }
-  for (uint64_t i = 0; i < uint64_t{num_nodes_} * static_cast<uint64_t>(num_workers_); ++i) {
-    const PageList& list = lists_[i];
-    if (list.count > kListHigh) return Internal("page census: a list holds more than its capacity");
-    for (uint32_t j = 0; j < list.count; ++j) {
-      if (!take(list.pages[j])) return Internal("page census: a page is free twice");
-    }
-    census.free_on_lists += list.count;
+  const uint32_t word = page_words_[first].load(std::memory_order_relaxed);
+  if ((word & kPageUnaccounted) != 0) {
+    page_words_[first].fetch_and(~kPageUnaccounted, std::memory_order_relaxed);
+  } else {
+    controller_.Uncharge(*worker.stock, page_bytes_ << order);
   }
-  census.num_allocated = census.total - census.free_on_nodes - census.free_on_lists;
-  return census;
+  if (source_ == PageSource::kOnDemand) GiveBack(worker, first, order);
+  nodes_[word >> kPageNodeShift & 0xff].GiveBlock(first, order);
+  worker.counters->Add(PageCounter::kFreed, uint64_t{1} << order);
 }
 
-std::vector<CounterValue> PageAllocator::Counters() const {
-  std::vector<CounterValue> values;
-  for (size_t i = 0; i < static_cast<size_t>(PageCounter::kCount); ++i) {
-    CounterValue value{kPageCounters[i].name, kPageCounters[i].unit, 0};
-    for (int worker = 0; worker < num_workers_; ++worker) {
-      value.value = Reduce(kPageCounters[i].reduction, value.value,
-                           counters_[worker].Get(static_cast<PageCounter>(i)));
-    }
-    values.push_back(value);
+bool PageAllocator::ChargeSlowly(PageWorker& worker, int64_t bytes) {
+  worker.counters->Add(PageCounter::kChargeRefills);
+  for (int i = 0; i < kMaxReclaims; ++i) {
+    if (controller_.ChargeSlowly(*worker.stock, bytes)) return true;
+    if (Reclaim(worker, static_cast<uint64_t>(bytes / page_bytes_) + 1) == 0) break;
   }
-  return values;
+  if (controller_.Charge(*worker.stock, bytes)) return true;
+  worker.counters->Add(PageCounter::kChargesRefused);
+  return false;
+}
+
+uint64_t PageAllocator::DrainLists(PageWorker& worker) {
+  uint64_t num_drained = 0;
+  for (uint32_t i = 0; i < num_nodes_; ++i) {
+    PageList& list = worker.lists[i];
+    if (list.count == 0) continue;
+    nodes_[i].GivePages(list.pages, list.count);
+    num_drained += list.count;
+    list.count = 0;
+    worker.counters->Add(PageCounter::kDrains);
+  }
+  return num_drained;
+}
+
+uint64_t PageAllocator::Reclaim(PageWorker& worker, uint64_t wanted) {
+  worker.counters->Add(PageCounter::kReclaimRuns);
+  uint64_t num_reclaimed = DrainLists(worker);
+  for (Shrinker* shrinker : shrinkers_) {
+    if (num_reclaimed >= wanted) break;
+    num_reclaimed += shrinker->Shrink(worker, wanted - num_reclaimed);
+  }
+  worker.counters->Add(PageCounter::kReclaimedPages, num_reclaimed);
+  return num_reclaimed;
+}
+
+void PageAllocator::MakePresent(PageWorker& worker, PageId first, unsigned order) {
+  worker.counters->Add(PageCounter::kDemandFaults,
+                       TouchPages(Address(first), static_cast<uint64_t>(page_bytes_) << order));
+}
+
+void PageAllocator::GiveBack(PageWorker& worker, PageId first, unsigned order) {
+  const int error = GiveBackToKernel(Address(first), static_cast<uint64_t>(page_bytes_) << order);
+  worker.counters->Add(error == 0 ? PageCounter::kGivenBack : PageCounter::kGiveBackFailures,
+                       uint64_t{1} << order);
 }
 
 }  // namespace pipeyard::memory

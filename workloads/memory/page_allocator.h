@@ -1,110 +1,66 @@
-// PageAllocator: the engine's pages, in one arena per node with memory, order 0.
+// PageAllocator: the engine's pages, in one arena per node with memory.
 //
-//   worker's list of the node  ──empty: a batch──►  the node's free stack  ──empty──►  next node by
-//   distance  ──►  kNoPage
-//             ▲──────── full: a batch ──────────────────────┘
+//   worker's list of the node ──empty: a batch──► PageNode: stack, buddy ──watermark──► next node
+//   by distance ──► reclaim: lists, shrinkers ──► kNoPage
+//             ▲──────── full: a batch ──────────────┘
 //
 // Each worker has a list per node that only it touches: no lock and no atomic read-modify-write
-// while the list serves, as the kernel's per-CPU lists. A batch moves under the node's lock. A
-// node's stack is last in, first out, so pages that circulate between a writer and a reader stay in
-// the caches.
+// while the list serves, as the kernel's per-CPU lists. A batch moves under the node's lock.
 //
-// It is not a policy: the caller says which node is preferred and which are allowed; orders above
-// 0, watermarks and reclaim have no place here yet because nothing asks for them. Thread safety:
-// Allocate/Put by the worker that owns the PageWorker; different workers concurrently. TakeCensus()
-// and the map while no worker is inside. Ownership: state and pages live in the region; this
-// handle, made before any fork, is valid in every process.
+// What an allocation goes through, in this order: the gate of its path (fastpath.h), the task's
+// policy (page_choice.h), the worker's list, the charge (memory_controller.h), then the walk. The
+// cpuset filters always. Source: kernel-mechanisms.md B3, B4, D.
+//
+// Unlike the kernel there is no background reclaim: nothing here fills up while nobody allocates.
+// And a page of a list is taken without a look at the node's watermark, which was looked at when
+// the list was filled.
+//
+// Thread safety: calls that take a PageWorker by the worker that owns it; different workers
+// concurrently; OnlineNode() and SetCpuset() at any time by one caller; TakeCensus(), weights and
+// shrinkers while no worker is inside. Ownership: state and pages live in the region; this handle,
+// made before any fork, is valid in every process.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "base/status.h"
-#include "workloads/memory/counter_block.h"
+#include "workloads/memory/fastpath.h"
+#include "workloads/memory/page_choice.h"
+#include "workloads/memory/page_node.h"
+#include "workloads/memory/page_source.h"
+#include "workloads/memory/page_types.h"
 #include "workloads/memory/region.h"
-#include "workloads/memory/shared_mutex.h"
 #include "workloads/numa/numa_kernel.h"
 #include "workloads/numa/topology.h"
 
 namespace pipeyard::memory {
 
-// Pages are numbered from 0 over all arenas.
-using PageId = uint32_t;
-inline constexpr PageId kNoPage = UINT32_MAX;
-
-// How many pages move between a worker's list and a node at a time, and how many a list holds at
-// most before it gives a batch back. Source: the kernel's per-CPU batch is 63 on machines of this
-// size; its high mark is at least twice that.
-inline constexpr uint32_t kListBatch = 63;
-inline constexpr uint32_t kListHigh = 126;
-
-enum class PageCounter {
-  kAllocated,
-  kFreed,
-  kFailed,
-  kFallback,
-  kRefills,
-  kDrains,
-  kCount,
-};
-// In the order of PageCounter.
-extern const CounterDefinition kPageCounters[static_cast<size_t>(PageCounter::kCount)];
-
-// SHARED. One worker's free pages of one node.
-struct alignas(kCacheLine) PageList {
-  uint32_t count;
-  PageId pages[kListHigh];
-};
-PIPEYARD_CHECK_SHARED(PageList);
-
-// SHARED. One node's free pages.
-struct alignas(kCacheLine) NodePages {
-  SharedMutex mutex;
-  uint32_t num_free GUARDED_BY(mutex);
-  // Constant after creation.
-  PageId first_page;
-  uint32_t num_pages;
-  uint64_t stack_offset;  // of PageId[num_pages]; the first num_free of them are free
-};
-PIPEYARD_CHECK_SHARED(NodePages);
-
-// Which pages an allocation may take.
-struct PagePlacement {
-  numa::NodeId preferred = 0;
-  numa::NodeMask allowed;
-};
-
-// Test seam: allocations `first`, `first`+1, ... (counted from 1 over all workers) fail, `count` of
-// them. Process-private.
-struct AllocationFailures {
-  uint64_t first = 0;
-  uint64_t count = 1;
-  std::atomic<uint64_t> num_allocations{0};
-
-  bool IsNextToFail() {
-    const uint64_t number = num_allocations.fetch_add(1, std::memory_order_relaxed) + 1;
-    return number >= first && number - first < count;
-  }
-};
-
-// A worker's view of the allocator. Process-private; used by one thread.
-struct PageWorker {
-  PageList* lists = nullptr;  // by the allocator's node index
-  CounterBlock<PageCounter>* counters = nullptr;
-  PagePlacement local;  // of this worker's CPU: its nearest memory, anywhere allowed
+// A node that may come online later: its arena is reserved, neither bound nor populated.
+struct OfflineNode {
+  numa::NodeId id = 0;
+  uint64_t arena_bytes = 0;
 };
 
 struct PageAllocatorOptions {
   uint64_t page_bytes = 4096;  // a power of two, a multiple of the host's page
-  uint64_t arena_bytes = 0;  // per node with memory; an emulated node has at most its memory_bytes
+  // Per node with memory: what ordinary allocations can take. The reserve below the watermarks
+  // comes on top, except on an emulated node, which has at most its memory_bytes in all.
+  uint64_t arena_bytes = 0;
   std::vector<numa::CpuId> worker_cpus;  // of the topology; one per worker
+  PageSource source = PageSource::kResident;
+  MemoryControllerOptions accounting;
+  FastpathSwitches fastpath;
+  WeightTable weights;                     // the host's table
+  std::vector<OfflineNode> offline_nodes;  // not in the topology, or without memory there
 };
 
 // Where every page is, at a moment when no worker is inside.
 struct PageCensus {
-  uint64_t total = 0;
+  uint64_t total = 0;  // of nodes that are online
   uint64_t free_on_nodes = 0;
   uint64_t free_on_lists = 0;
   // By page: true where neither a node nor a list holds it.
@@ -116,110 +72,257 @@ class PageAllocator {
  public:
   // Adds this allocator's parts to `layout`. Create() with the same options then uses them.
   struct Plan {
+    uint64_t gates_offset = 0;
     uint64_t nodes_offset = 0;
     uint64_t lists_offset = 0;
     uint64_t counters_offset = 0;
-    uint64_t references_offset = 0;
-    uint64_t page_nodes_offset = 0;
+    uint64_t controller_offset = 0;
+    uint64_t stocks_offset = 0;
+    uint64_t page_words_offset = 0;
+    uint64_t links_offset = 0;
+    uint64_t orders_offset = 0;
     std::vector<uint64_t> stack_offsets;
     std::vector<uint64_t> arena_pages;
+    std::vector<numa::NodeId> node_ids;
+    std::vector<Watermarks> watermarks;
     uint64_t pages_offset = 0;
     uint64_t num_pages = 0;
   };
-  // Errors: kInvalidArgument for a page size or CPU that cannot be.
+  // Errors: kInvalidArgument for a page size, CPU or offline node that cannot be.
   static Result<Plan> AddTo(RegionLayout& layout, const PageAllocatorOptions& options,
                             const numa::Topology& topology);
-  // Binds each arena to its node where `topology` is real, then populates it. All borrowed objects
-  // outlive this one. Errors: kFailedPrecondition when a machine with several memory nodes refuses
-  // to bind; kResourceExhausted.
+  // Binds each arena to its node where `topology` is real, then populates it (resident). All
+  // borrowed objects outlive this one. Errors: kFailedPrecondition when a machine with several
+  // memory nodes refuses to bind; kResourceExhausted.
   static Result<std::unique_ptr<PageAllocator>> Create(Region& region, const Plan& plan,
                                                        const PageAllocatorOptions& options,
                                                        const numa::Topology& topology,
                                                        numa::NumaKernel& kernel);
+  // What a worker's list of a node of that many pages holds at most: kListHigh, or less where the
+  // lists of all workers would hold more than half of the node.
+  static uint32_t ListHigh(uint64_t num_pages, size_t num_workers);
 
-  // The handle of worker `index` (its position in worker_cpus).
+  // The handle of worker `index` (its position in worker_cpus), under the default policy.
   PageWorker MakeWorker(int index) const;
 
-  // One page with one reference, from the preferred node or the nearest allowed one with a free
-  // page; kNoPage when there is none.
-  PageId Allocate(PageWorker& worker, const PagePlacement& placement) {
-    if (failures_ != nullptr && failures_->IsNextToFail()) [[unlikely]]
-      return FailAllocation(worker);
-    PageList& list = worker.lists[node_index_[static_cast<size_t>(placement.preferred)]];
-    if (list.count != 0 && placement.allowed.Contains(placement.preferred)) [[likely]] {
-      worker.counters->Add(PageCounter::kAllocated);
-      return list.pages[--list.count];
+  // alloc_page(): one page with one reference under the task's policy; kNoPage when no node that it
+  // allows has one, or the memory controller refuses. `kWithPolicy` false: the same without any
+  // policy, for comparison.
+  template <bool kWithPolicy = kPolicyCompiled>
+  PageId Allocate(PageWorker& worker) {
+    constexpr auto kReasons = static_cast<uint8_t>(kWithPolicy ? 0xff : ~kPolicyDecides);
+    if ((gates_->Of(AllocationPath::kPage) & kReasons) == 0) [[likely]] {
+      PageList& list = *worker.local_list;
+      if (list.count != 0 && worker.stock->TryTake(page_bytes_)) [[likely]] {
+        worker.counters->Add(PageCounter::kFastpathPage);
+        return list.pages[--list.count];
+      }
+      return AllocateShort(worker);
     }
-    return AllocateSlowly(worker, placement);
+    return kWithPolicy ? AllocateByPolicy(worker) : AllocateShort(worker);
   }
-  PageId Allocate(PageWorker& worker) { return Allocate(worker, worker.local); }
+  // One page for an explicit request, whatever the task's policy.
+  PageId Allocate(PageWorker& worker, const PagePlacement& placement);
+  // One page for a fault at page `index` of a mapping with `policy`: the mapping's index decides
+  // where interleaving goes, the task's state is neither read nor moved.
+  PageId AllocateForFault(PageWorker& worker, const Policy& policy, uint64_t index);
+
+  // Fills `out` from its start, under the task's policy; returns how many pages it got. As the
+  // kernel's bulk allocator it does not insist: a call for one node that falls short is not retried
+  // elsewhere, the other nodes are still asked, `out` stays dense, and interleaving moves on as
+  // planned. A call gets at most one page where the request is accounted, asks for one page, or the
+  // node is below its low watermark; that page comes from anywhere the policy allows.
+  uint32_t AllocateBulk(PageWorker& worker, std::span<PageId> out, const BulkOptions& options);
+
+  // 2^order pages, one reference for all, kept by the first page; kNoPage as in Allocate().
+  // `node`: numa::kNoNode asks the task's policy; a node is tried first, without any policy.
+  PageId AllocateBlock(PageWorker& worker, unsigned order, numa::NodeId node,
+                       AllocationFlags flags);
+  // Frees what AllocateBlock() with the same order returned.
+  void FreeBlock(PageWorker& worker, PageId first, unsigned order);
 
   // Gives up one reference; the last one frees the page.
   void Put(PageWorker& worker, PageId page) {
-    if (!IsUnshared(page) && !DropReference(page)) return;
-    PageList& list = worker.lists[node_index_[page_nodes_[page]]];
-    worker.counters->Add(PageCounter::kFreed);
-    if (list.count == kListHigh) [[unlikely]]
-      Drain(worker, list, node_index_[page_nodes_[page]]);
-    list.pages[list.count++] = page;
+    const uint32_t word = page_words_[page].load(std::memory_order_acquire);
+    PageList& list = worker.lists[word >> kPageNodeShift & 0xff];
+    if ((word & ~kPageNodeBits) == 1 && list.count < list.high &&
+        worker.stock->TryGive(page_bytes_)) [[likely]] {
+      worker.counters->Add(PageCounter::kFreed);
+      list.pages[list.count++] = page;
+      return;
+    }
+    PutSlowly(worker, page);
   }
+  // Put() of each.
+  void FreeBulk(PageWorker& worker, std::span<const PageId> pages);
+
   // A second holder of an allocated page.
-  void AddReference(PageId page) { references_[page].fetch_add(1, std::memory_order_relaxed); }
+  void AddReference(PageId page) { page_words_[page].fetch_add(1, std::memory_order_relaxed); }
   // True where the caller's reference is the only one.
   bool IsUnshared(PageId page) const {
-    return references_[page].load(std::memory_order_acquire) == 1;
+    return (page_words_[page].load(std::memory_order_acquire) & kPageReferences) == 1;
   }
+
+  // Charges bytes that are not pages (slab objects) to the attempt's controller, after reclaim
+  // where that is needed. False: over the limit; nothing was charged.
+  bool Charge(PageWorker& worker, uint64_t bytes) {
+    return worker.stock->TryTake(static_cast<int64_t>(bytes)) ||
+           ChargeSlowly(worker, static_cast<int64_t>(bytes));
+  }
+  void Uncharge(PageWorker& worker, uint64_t bytes) {
+    controller_.Uncharge(*worker.stock, static_cast<int64_t>(bytes));
+  }
+  const MemoryController& controller() const { return controller_; }
 
   std::byte* Address(PageId page) const {
     return pages_ + (static_cast<uint64_t>(page) << page_shift_);
   }
-  numa::NodeId NodeOf(PageId page) const { return page_nodes_[page]; }
-  uint64_t page_bytes() const { return uint64_t{1} << page_shift_; }
+  // From the region's start.
+  uint64_t OffsetOf(PageId page) const {
+    return pages_offset_ + (static_cast<uint64_t>(page) << page_shift_);
+  }
+  // Precondition: `offset` lies in a page.
+  PageId PageAt(uint64_t offset) const {
+    return static_cast<PageId>((offset - pages_offset_) >> page_shift_);
+  }
+  numa::NodeId NodeOf(PageId page) const {
+    return node_ids_[page_words_[page].load(std::memory_order_relaxed) >> kPageNodeShift & 0xff];
+  }
+  uint64_t page_bytes() const { return static_cast<uint64_t>(page_bytes_); }
   uint64_t num_pages() const { return num_pages_; }
   int num_workers() const { return num_workers_; }
-  // One per node with memory, in the order of page numbers.
+  // One per node with memory, in the order of page numbers; nodes that are offline still, too.
   const std::vector<numa::PageRange>& arenas() const { return arenas_; }
   // False where nothing was bound: an emulated topology, or a single memory node that refused.
   bool is_bound() const { return is_bound_; }
+  // By node index, the order of arenas().
+  const PageNode& node(size_t index) const { return nodes_[index]; }
+
+  // Nodes with memory that the cpuset allows and that are online.
+  numa::NodeMask AllowedNodes() const {
+    return numa::NodeMask::FromBits(gates_->memory_nodes.load(std::memory_order_relaxed) &
+                                    gates_->cpuset_nodes.load(std::memory_order_relaxed));
+  }
+  // The nodes that an allocation at `node` tries, in order. `node` is any below kMaxNodes.
+  std::span<const numa::NodeId> FallbackOrder(numa::NodeId node) const {
+    return fallback_ids_[static_cast<size_t>(node)];
+  }
+  // Restricts every later allocation, of all workers and processes.
+  void SetCpuset(numa::NodeMask mems_allowed);
+  bool IsFastpathOn(AllocationPath path) const { return gates_->IsFastpathOn(path); }
+  const AllocationGates& gates() const { return *gates_; }
+  // Another node with memory is there. Fastpaths are off for good when this returns, in every
+  // process; no allocation that starts later passes its policy by. A node of `offline_nodes` is
+  // bound, populated and gives pages from now on; of any other it is only known that it exists.
+  // Errors: kFailedPrecondition, kResourceExhausted when the arena cannot be used; fastpaths are
+  // off then, too.
+  Status OnlineNode(numa::NodeId node);
+  // The host's weights.
+  const WeightTable& weights() const { return weights_; }
+  void SetWeights(const WeightTable& weights) { weights_ = weights; }
+
+  // Asked in the order of registration, before any fork. Borrowed.
+  void RegisterShrinker(Shrinker* shrinker) { shrinkers_.push_back(shrinker); }
+  // Gives the pages of this worker's lists back to their nodes; returns how many.
+  uint64_t DrainLists(PageWorker& worker);
+  // One direct reclaim: drains this worker's lists, then asks shrinkers until `wanted` pages came
+  // back. Returns how many did.
+  uint64_t Reclaim(PageWorker& worker, uint64_t wanted);
 
   // nullptr ends it. Borrowed. Set while no worker is inside.
-  void InjectFailures(AllocationFailures* failures) { failures_ = failures; }
+  void InjectFailures(AllocationFailures* failures);
 
   // Errors: kInternal when a page is free twice or an owner died inside.
   Result<PageCensus> TakeCensus() const;
   // Sums over workers, in the order of PageCounter.
   std::vector<CounterValue> Counters() const;
+  // Bulk calls to each node, in the order of arenas().
+  std::vector<uint64_t> BulkCallsByNode() const;
 
  private:
+  // Where an allocation may go: nodes in the fallback order of `node`, those of `allowed`.
+  struct Walk {
+    numa::NodeId node;
+    numa::NodeMask allowed;
+    bool may_reclaim = true;
+  };
+
   PageAllocator() = default;
-  PageId FailAllocation(PageWorker& worker);
-  PageId AllocateSlowly(PageWorker& worker, const PagePlacement& placement);
-  // Moves a batch from the node's stack to `list`; false when the node has none.
-  bool Refill(PageWorker& worker, PageList& list, uint32_t node_index);
-  void Drain(PageWorker& worker, PageList& list, uint32_t node_index);
+  // Binds and populates the arena of a node, as its source and topology want it.
+  Status PrepareArena(size_t index, bool must_bind);
+  void BuildFallback(const numa::Topology& topology);
+
+  bool IsToFail() { return failures_ != nullptr && failures_->IsNextToFail(); }
+  PageId Fail(PageWorker& worker) {
+    worker.counters->Add(PageCounter::kFailed);
+    return kNoPage;
+  }
+  // The context with the cpuset as it is now.
+  const PolicyContext& Context(PageWorker& worker) const {
+    worker.context.allowed = AllowedNodes();
+    return worker.context;
+  }
+  uint32_t IndexOf(numa::NodeId node) const { return node_index_[static_cast<size_t>(node)]; }
+
+  // Of Allocate(): without policy, where the short path does not serve.
+  PageId AllocateShort(PageWorker& worker);
+  PageId AllocateByPolicy(PageWorker& worker);
+  PageChoice LocalChoice(const PageWorker& worker) const {
+    return {worker.local.preferred, AllowedNodes(), false};
+  }
+  // One page or block of that choice; counts failures and fallbacks, not the pages.
+  PageId AllocateChosen(PageWorker& worker, const PageChoice& choice, unsigned order,
+                        AllocationFlags flags);
+  PageId WalkNodes(PageWorker& worker, const Walk& walk, unsigned order);
+  PageId WalkOnce(PageWorker& worker, const Walk& walk, unsigned order, Mark mark);
+  // Moves a batch from the node to `list`; false when the node has none above `mark`.
+  bool Refill(PageWorker& worker, uint32_t node_index, Mark mark);
+  void Drain(PageWorker& worker, uint32_t node_index);
+  void PutSlowly(PageWorker& worker, PageId page);
+  // The page's last reference is gone: charge and memory go back, as its word says.
+  void ReleasePage(PageWorker& worker, PageId page, uint32_t word);
   // True when the caller's was the last reference.
   bool DropReference(PageId page);
+  bool ChargeSlowly(PageWorker& worker, int64_t bytes);
+  void MakePresent(PageWorker& worker, PageId first, unsigned order);
+  void GiveBack(PageWorker& worker, PageId first, unsigned order);
 
-  // Constant after creation, but for failures_.
+  // Of AllocateBulk(): one call of the kernel's bulk allocator.
+  uint32_t BulkCallOn(PageWorker& worker, const Walk& walk, std::span<PageId> out,
+                      const BulkOptions& options);
+  // Pages of the first node of the walk only, and only while it stays above its low watermark.
+  uint32_t TakeRun(PageWorker& worker, const Walk& walk, std::span<PageId> out);
+
+  // Constant after creation, but for failures_, shrinkers_ and weights_.
   Region* region_ = nullptr;
+  AllocationGates* gates_ = nullptr;
+  int64_t page_bytes_ = 4096;
+  std::atomic<uint32_t>* page_words_ = nullptr;
   std::byte* pages_ = nullptr;
+  uint64_t pages_offset_ = 0;
   uint32_t page_shift_ = 12;
   uint32_t num_nodes_ = 0;
   uint64_t num_pages_ = 0;
   int num_workers_ = 0;
   bool is_bound_ = false;
-  NodePages* nodes_ = nullptr;  // by node index
-  PageList* lists_ = nullptr;   // worker-major
+  bool is_emulated_ = false;
+  PageSource source_ = PageSource::kResident;
+  mutable std::vector<PageNode> nodes_;  // by node index; handles of what is in the region
+  PageList* lists_ = nullptr;            // worker-major
   CounterBlock<PageCounter>* counters_ = nullptr;
-  std::atomic<uint16_t>* references_ =
-      nullptr;                     // by page; a free page keeps 1, so allocation writes nothing
-  uint8_t* page_nodes_ = nullptr;  // by page
+  ChargeStock* stocks_ = nullptr;
+  MemoryController controller_;
   std::vector<numa::PageRange> arenas_;
-  uint32_t node_index_[numa::kMaxNodes] =
-      {};  // NodeId -> index; nodes without memory: of the nearest that has some
+  // NodeId -> index; nodes without an arena: of the nearest that has one.
+  uint32_t node_index_[numa::kMaxNodes] = {};
   numa::NodeId node_ids_[numa::kMaxNodes] = {};
-  std::vector<std::vector<uint32_t>> fallback_;  // by NodeId, node indices
+  // By NodeId: what a walk tries, as ids and as node indices.
+  std::vector<std::vector<numa::NodeId>> fallback_ids_;
+  std::vector<std::vector<uint32_t>> fallback_;
   std::vector<PagePlacement> worker_placements_;
+  WeightTable weights_;
+  std::vector<Shrinker*> shrinkers_;
+  numa::NumaKernel* kernel_ = nullptr;
   AllocationFailures* failures_ = nullptr;
 };
 

@@ -1,0 +1,131 @@
+// Many pages at once, as the kernel's bulk page allocator gives them (kernel-mechanisms.md B3, C2,
+// C4).
+#include <algorithm>
+#include <cstring>
+
+#include "workloads/memory/page_allocator.h"
+
+namespace pipeyard::memory {
+
+uint32_t PageAllocator::AllocateBulk(PageWorker& worker, std::span<PageId> out,
+                                     const BulkOptions& options) {
+  if (out.empty()) return 0;
+  worker.counters->Add(PageCounter::kBulkRequests);
+  uint32_t num_got = 0;
+  if (!kPolicyCompiled || (gates_->Of(AllocationPath::kBulk) & kPolicyDecides) == 0) {
+    num_got = BulkCallOn(worker, {worker.local.preferred, AllowedNodes()}, out, options);
+    worker.counters->Add(PageCounter::kFastpathBulk, num_got);
+    return num_got;
+  }
+  const PolicyContext& context = Context(worker);
+  TaskPolicy& task = worker.policy;
+  const uint64_t restricted = task.policy.nodes.bits() & context.allowed.bits();
+  const numa::NodeMask nodes =
+      restricted != 0 ? numa::NodeMask::FromBits(restricted) : context.allowed;
+  // After a short call the others are still asked: the answer is only looked at by single steps.
+  const auto call = [&](numa::NodeId node, uint64_t pages) {
+    const uint32_t got =
+        BulkCallOn(worker, {node, context.allowed}, out.subspan(num_got, pages), options);
+    num_got += got;
+    return got != 0;
+  };
+  switch (task.policy.mode) {
+    case numa::PolicyMode::kWeightedInterleave:
+      ForEachBulkCall(options.algorithm, nodes, WeightsOf(task.policy, *context.host_weights),
+                      task.state, out.size(), call);
+      break;
+    case numa::PolicyMode::kInterleave: {
+      BulkPlan plan;
+      PlanInterleave(nodes, task.state, out.size(), plan);
+      task.state = plan.end;
+      for (const BulkCall& planned : plan.Calls()) call(planned.node, planned.pages);
+      break;
+    }
+    default: {
+      const PageChoice choice = ChoosePage(task, context);
+      num_got =
+          BulkCallOn(worker, {choice.node, choice.allowed, !choice.is_first_pass}, out, options);
+      if (choice.is_first_pass && num_got < out.size()) {
+        num_got +=
+            BulkCallOn(worker, {choice.node, context.allowed}, out.subspan(num_got), options);
+      }
+    }
+  }
+  worker.counters->Add(PageCounter::kBulkPages, num_got);
+  return num_got;
+}
+
+uint32_t PageAllocator::BulkCallOn(PageWorker& worker, const Walk& walk, std::span<PageId> out,
+                                   const BulkOptions& options) {
+  const uint32_t index = IndexOf(walk.node);
+  CounterBlock<PageCounter>& counters = *worker.counters;
+  std::atomic<uint64_t>& bulk_calls = worker.lists[index].bulk_calls;
+  bulk_calls.store(bulk_calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  counters.Add(PageCounter::kBulkCalls);
+  const bool is_charged = options.is_accounted && controller_.is_on();
+  uint32_t num_got = 0;
+  if (out.size() == 1) {
+    counters.Add(PageCounter::kBulkRefusedSingle);
+  } else if (is_charged) {
+    counters.Add(PageCounter::kBulkRefusedAccounted);
+  } else {
+    num_got = TakeRun(worker, walk, out);
+    if (num_got == 0) counters.Add(PageCounter::kBulkRefusedWatermark);
+  }
+  if (num_got == 0) {
+    const PageChoice choice{walk.node, walk.allowed, false};
+    AllocationFlags flags;
+    flags.is_accounted = options.is_accounted;
+    flags.no_wait = !walk.may_reclaim;
+    out[0] = AllocateChosen(worker, choice, 0, flags);
+    num_got = out[0] != kNoPage ? 1 : 0;
+  }
+  if (num_got < out.size()) counters.Add(PageCounter::kBulkShort);
+  return num_got;
+}
+
+uint32_t PageAllocator::TakeRun(PageWorker& worker, const Walk& walk, std::span<PageId> out) {
+  // The first node that the walk may take from; never another one.
+  uint32_t index = IndexOf(walk.node);
+  if (!walk.allowed.Contains(walk.node)) {
+    const std::vector<uint32_t>& order = fallback_[static_cast<size_t>(walk.node)];
+    const auto first = std::find_if(order.begin(), order.end(), [&](uint32_t i) {
+      return walk.allowed.Contains(node_ids_[i]);
+    });
+    if (first == order.end()) return 0;
+    index = *first;
+  }
+  auto num_wanted = static_cast<uint32_t>(out.size());
+  if (!nodes_[index].IsAbove(Mark::kLow, num_wanted)) return 0;
+  if (failures_ != nullptr) {
+    uint32_t num_spared = 0;
+    while (num_spared < num_wanted && !failures_->IsNextToFail()) ++num_spared;
+    if (num_spared < num_wanted) worker.counters->Add(PageCounter::kFailed);
+    num_wanted = num_spared;
+  }
+  PageList& list = worker.lists[index];
+  const uint32_t from_list = std::min(num_wanted, list.count);
+  list.count -= from_list;
+  std::memcpy(out.data(), list.pages + list.count, from_list * sizeof(PageId));
+  uint32_t num_got = from_list;
+  if (num_got < num_wanted) {
+    num_got += nodes_[index].TakePages(out.data() + num_got, num_wanted - num_got, Mark::kLow);
+    worker.counters->Add(PageCounter::kRefills);
+  }
+  if (controller_.is_on()) {
+    // Only requests that are not accounted come here.
+    for (const PageId page : out.first(num_got)) {
+      page_words_[page].fetch_or(kPageUnaccounted, std::memory_order_relaxed);
+    }
+  }
+  if (source_ == PageSource::kOnDemand) {
+    for (const PageId page : out.first(num_got)) MakePresent(worker, page, 0);
+  }
+  return num_got;
+}
+
+void PageAllocator::FreeBulk(PageWorker& worker, std::span<const PageId> pages) {
+  for (const PageId page : pages) Put(worker, page);
+}
+
+}  // namespace pipeyard::memory

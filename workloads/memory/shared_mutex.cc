@@ -94,6 +94,31 @@ LockOutcome SharedMutex::LockSlowly(uint32_t thread_id) {
   return outcome;
 }
 
+bool SharedMutex::TryLock(LockOutcome& outcome) {
+  ThreadRobustList& thread = t_robust_list;
+  if (thread.thread_id == 0) RegisterThread();
+  // As Lock(), which says why.
+  thread.head.list_op_pending = &link_;
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  uint32_t word = word_.load(std::memory_order_relaxed);
+  while (IsFree(word)) {
+    if (!word_.compare_exchange_weak(word, word | thread.thread_id, std::memory_order_acquire,
+                                     std::memory_order_relaxed)) {
+      continue;
+    }
+    outcome.is_owner_dead = (word & FUTEX_OWNER_DIED) != 0;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    link_.next = thread.head.list.next;
+    thread.head.list.next = &link_;
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    thread.head.list_op_pending = nullptr;
+    return true;
+  }
+  std::atomic_signal_fence(std::memory_order_seq_cst);
+  thread.head.list_op_pending = nullptr;
+  return false;
+}
+
 void SharedMutex::UnlockSlowly() {
   uint32_t word = word_.load(std::memory_order_relaxed);
   while (!word_.compare_exchange_weak(word, word & FUTEX_OWNER_DIED, std::memory_order_release,

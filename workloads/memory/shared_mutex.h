@@ -62,6 +62,9 @@ class CAPABILITY("mutex") SharedMutex {
     return outcome;
   }
 
+  // False where somebody holds it; `outcome` is then left alone. Does not wait.
+  [[nodiscard]] bool TryLock(LockOutcome& outcome) TRY_ACQUIRE(true);
+
   void Unlock() RELEASE() {
     ThreadRobustList& thread = t_robust_list;
     thread.head.list_op_pending = &link_;

@@ -1,0 +1,334 @@
+#include "workloads/memory/slab_lists.h"
+
+namespace pipeyard::memory {
+
+SlabLists::Plan SlabLists::AddTo(RegionLayout& layout, const PageAllocator::Plan& pages,
+                                 uint64_t page_bytes) {
+  Plan plan;
+  plan.lists_offset = layout.Add(
+      sizeof(PartialList) * NumSlabClasses(page_bytes) * pages.node_ids.size(), kCacheLine);
+  plan.pages_offset = layout.Add(sizeof(SlabPage) * pages.num_pages, kCacheLine);
+  plan.broken_offset = layout.Add(sizeof(std::atomic<uint32_t>), kCacheLine);
+  return plan;
+}
+
+SlabLists::SlabLists(Region& region, const Plan& plan, PageAllocator& pages, int num_cpus)
+    : region_(&region),
+      pages_(&pages),
+      lists_(region.At<PartialList>(plan.lists_offset)),
+      slabs_(region.At<SlabPage>(plan.pages_offset)),
+      broken_(region.At<std::atomic<uint32_t>>(plan.broken_offset)) {
+  const uint32_t num_classes = NumSlabClasses(pages.page_bytes());
+  for (uint32_t i = 0; i < num_classes; ++i) {
+    classes_.push_back(MakeSlabClass(i, pages.page_bytes(), num_cpus));
+  }
+  for (const numa::PageRange& arena : pages.arenas()) {
+    node_index_[arena.node] = static_cast<uint32_t>(nodes_.size());
+    nodes_.push_back(arena.node);
+    memory_nodes_.Add(arena.node);
+  }
+  for (size_t i = 0; i < num_classes * nodes_.size(); ++i) {
+    PartialList& list = lists_[i];
+    static_cast<void>(list.mutex.Lock());
+    list.head = kNoPage;
+    list.tail = kNoPage;
+    list.mutex.Unlock();
+  }
+}
+
+bool SlabLists::Lock(PartialList& list) {
+  if (!list.mutex.Lock().is_owner_dead) [[likely]]
+    return true;
+  list.mutex.Unlock();
+  MarkBroken();
+  return false;
+}
+
+bool SlabLists::TryLock(PartialList& list) {
+  LockOutcome outcome;
+  if (!list.mutex.TryLock(outcome)) return false;
+  if (!outcome.is_owner_dead) [[likely]]
+    return true;
+  list.mutex.Unlock();
+  MarkBroken();
+  return false;
+}
+
+bool SlabLists::Acquire(PartialList& list, Wait wait, bool* is_busy) {
+  if (wait == Wait::kYes) return Lock(list);
+  if (TryLock(list)) return true;
+  if (is_busy != nullptr) *is_busy = true;
+  return false;
+}
+
+uint32_t SlabLists::Take(uint32_t class_index, numa::NodeId node, std::span<ObjectRef> out,
+                         Wait wait, bool* is_busy) {
+  PartialList& list = List(class_index, node);
+  // Most refills of a young engine find nothing; they should not pay for a lock.
+  if (list.num_slabs.load(std::memory_order_relaxed) == 0) return 0;
+  if (!Acquire(list, wait, is_busy)) return 0;
+  uint32_t taken = 0;
+  while (taken < out.size() && list.head != kNoPage) {
+    const PageId first = list.head;
+    taken += TakeFrom(first, out.subspan(taken));
+    if (slabs_[first].num_free == 0) {
+      Remove(list, first);
+      slabs_[first].state = SlabState::kFull;
+    }
+  }
+  list.mutex.Unlock();
+  return taken;
+}
+
+void SlabLists::Give(uint32_t class_index, std::span<const ObjectRef> objects,
+                     SurplusSlabs& surplus) {
+  // A sheaf's objects are mostly of one node: the lock is kept from one to the next.
+  for (size_t i = 0; i < objects.size();) {
+    const numa::NodeId node = pages_->NodeOf(pages_->PageAt(objects[i]));
+    PartialList& list = List(class_index, node);
+    const bool is_locked = Lock(list);
+    for (; i < objects.size() && pages_->NodeOf(pages_->PageAt(objects[i])) == node; ++i) {
+      if (is_locked) GiveOne(list, slabs_[pages_->PageAt(objects[i])].first, objects[i], surplus);
+    }
+    if (is_locked) list.mutex.Unlock();
+  }
+}
+
+void SlabLists::GiveOne(PartialList& list, PageId first, ObjectRef object, SurplusSlabs& surplus) {
+  SlabPage& slab = slabs_[first];
+  const SlabClass& slab_class = classes_[slab.class_index];
+  NextFree(object) = slab.free_index;
+  slab.free_index = IndexOf(first, slab_class.bytes, object);
+  slab.num_free += 1;
+  if (slab.state == SlabState::kActive) return;
+  // The kernel's order: a full slab is judged before it is on the list and counts not, a partial
+  // one counts itself.
+  const bool is_surplus = slab.num_free == slab.num_objects &&
+                          list.num_slabs.load(std::memory_order_relaxed) >= slab_class.min_partial;
+  if (slab.state == SlabState::kPartial) {
+    if (!is_surplus) return;
+    Remove(list, first);
+    AddSurplus(first, surplus);
+  } else if (is_surplus) {
+    AddSurplus(first, surplus);
+  } else {
+    slab.state = SlabState::kPartial;
+    InsertTail(list, first);
+  }
+}
+
+uint32_t SlabLists::TakeFrom(PageId first, std::span<ObjectRef> out) {
+  SlabPage& slab = slabs_[first];
+  const uint32_t object_bytes = classes_[slab.class_index].bytes;
+  uint32_t taken = 0;
+  uint16_t index = slab.free_index;
+  while (taken < out.size() && index != kNoIndex) {
+    const ObjectRef object = ObjectAt(first, object_bytes, index);
+    out[taken++] = object;
+    index = NextFree(object);
+  }
+  slab.free_index = index;
+  slab.num_free -= static_cast<uint16_t>(taken);
+  return taken;
+}
+
+void SlabLists::Form(uint32_t class_index, PageId first, uint32_t order) {
+  const uint32_t object_bytes = classes_[class_index].bytes;
+  const auto num_objects = static_cast<uint16_t>((pages_->page_bytes() << order) / object_bytes);
+  for (PageId i = 0; i < PageId{1} << order; ++i) slabs_[first + i].first = first;
+  for (uint16_t i = 0; i < num_objects; ++i) {
+    NextFree(ObjectAt(first, object_bytes, i)) =
+        i + 1 < num_objects ? static_cast<uint16_t>(i + 1) : kNoIndex;
+  }
+  SlabPage& slab = slabs_[first];
+  slab.next = kNoPage;
+  slab.previous = kNoPage;
+  slab.free_index = 0;
+  slab.num_free = num_objects;
+  slab.num_objects = num_objects;
+  slab.class_index = static_cast<uint8_t>(class_index);
+  slab.order = static_cast<uint8_t>(order);
+}
+
+uint32_t SlabLists::Add(uint32_t class_index, PageId first, uint32_t order,
+                        std::span<ObjectRef> out, bool& is_added) {
+  Form(class_index, first, order);
+  // Nobody else knows the slab yet.
+  const uint32_t taken = TakeFrom(first, out);
+  is_added = true;
+  if (slabs_[first].num_free == 0) {
+    slabs_[first].state = SlabState::kFull;
+    return taken;
+  }
+  PartialList& list = List(class_index, pages_->NodeOf(first));
+  if (!Lock(list)) {
+    is_added = false;
+    return 0;
+  }
+  slabs_[first].state = SlabState::kPartial;
+  InsertHead(list, first);
+  list.mutex.Unlock();
+  return taken;
+}
+
+void SlabLists::TakeEmpty(uint32_t class_index, numa::NodeId node, SurplusSlabs& surplus) {
+  PartialList& list = List(class_index, node);
+  if (list.num_slabs.load(std::memory_order_relaxed) == 0 || !Lock(list)) return;
+  for (PageId first = list.head; first != kNoPage;) {
+    const PageId next = slabs_[first].next;
+    if (slabs_[first].num_free == slabs_[first].num_objects) {
+      Remove(list, first);
+      AddSurplus(first, surplus);
+    }
+    first = next;
+  }
+  list.mutex.Unlock();
+}
+
+void SlabLists::AddSurplus(PageId first, SurplusSlabs& surplus) {
+  slabs_[first].state = SlabState::kNone;
+  slabs_[first].next = surplus.first;
+  surplus.first = first;
+}
+
+PageId SlabLists::NextSurplus(SurplusSlabs& surplus, uint32_t& order) {
+  const PageId first = surplus.first;
+  if (first == kNoPage) return kNoPage;
+  surplus.first = slabs_[first].next;
+  order = slabs_[first].order;
+  return first;
+}
+
+PageId SlabLists::TakeActive(uint32_t class_index, numa::NodeId node, Wait wait,
+                             uint16_t& free_index, uint16_t& num_free, bool* is_busy) {
+  PartialList& list = List(class_index, node);
+  if (list.num_slabs.load(std::memory_order_relaxed) == 0) return kNoPage;
+  if (!Acquire(list, wait, is_busy)) return kNoPage;
+  const PageId first = list.head;
+  if (first != kNoPage) {
+    Remove(list, first);
+    SlabPage& slab = slabs_[first];
+    slab.state = SlabState::kActive;
+    free_index = slab.free_index;
+    num_free = slab.num_free;
+    slab.free_index = kNoIndex;
+    slab.num_free = 0;
+  }
+  list.mutex.Unlock();
+  return first;
+}
+
+void SlabLists::AddActive(uint32_t class_index, PageId first, uint32_t order, uint16_t& free_index,
+                          uint16_t& num_free) {
+  Form(class_index, first, order);
+  SlabPage& slab = slabs_[first];
+  slab.state = SlabState::kActive;
+  free_index = slab.free_index;
+  num_free = slab.num_free;
+  slab.free_index = kNoIndex;
+  slab.num_free = 0;
+}
+
+uint16_t SlabLists::TakeOver(PageId active, uint16_t& free_index) {
+  SlabPage& slab = slabs_[active];
+  PartialList& list = ListOf(slab, active);
+  if (!Lock(list)) return 0;
+  const uint16_t num_free = slab.num_free;
+  free_index = slab.free_index;
+  slab.free_index = kNoIndex;
+  slab.num_free = 0;
+  list.mutex.Unlock();
+  return num_free;
+}
+
+void SlabLists::Deactivate(PageId active, uint16_t free_index, uint16_t num_free,
+                           SurplusSlabs& surplus) {
+  SlabPage& slab = slabs_[active];
+  PartialList& list = ListOf(slab, active);
+  if (!Lock(list)) return;
+  const uint32_t object_bytes = classes_[slab.class_index].bytes;
+  while (free_index != kNoIndex) {
+    uint16_t& link = NextFree(ObjectAt(active, object_bytes, free_index));
+    const uint16_t next = link;
+    link = slab.free_index;
+    slab.free_index = free_index;
+    free_index = next;
+  }
+  slab.num_free += num_free;
+  if (slab.num_free == 0) {
+    slab.state = SlabState::kFull;
+  } else if (slab.num_free == slab.num_objects && list.num_slabs.load(std::memory_order_relaxed) >=
+                                                      classes_[slab.class_index].min_partial) {
+    AddSurplus(active, surplus);
+  } else {
+    slab.state = SlabState::kPartial;
+    InsertTail(list, active);
+  }
+  list.mutex.Unlock();
+}
+
+void SlabLists::MarkBlock(PageId first, uint32_t order) {
+  for (PageId i = 0; i < PageId{1} << order; ++i) slabs_[first + i].first = first;
+  slabs_[first].order = static_cast<uint8_t>(order);
+  slabs_[first].state = SlabState::kBlock;
+}
+
+void SlabLists::UnmarkBlock(PageId first) { slabs_[first].state = SlabState::kNone; }
+
+Status SlabLists::CheckLists() const {
+  uint64_t num_listed = 0;
+  for (size_t i = 0; i < classes_.size() * nodes_.size(); ++i) {
+    PartialList& list = lists_[i];
+    const bool is_owner_dead = list.mutex.Lock().is_owner_dead;
+    const uint32_t num_slabs = list.num_slabs.load(std::memory_order_relaxed);
+    uint32_t count = 0;
+    bool is_sound = true;
+    for (PageId first = list.head; is_sound && first != kNoPage && count <= num_slabs; ++count) {
+      const SlabPage& slab = slabs_[first];
+      is_sound =
+          slab.state == SlabState::kPartial && slab.num_free != 0 && &ListOf(slab, first) == &list;
+      first = slab.next;
+    }
+    list.mutex.Unlock();
+    if (is_owner_dead)
+      return Internal("object census: a worker died holding the lock of a partial list");
+    if (!is_sound || count != num_slabs)
+      return Internal("object census: a partial list holds what it should not");
+    num_listed += num_slabs;
+  }
+  for (PageId page = 0; page < pages_->num_pages(); ++page) {
+    if (slabs_[page].state == SlabState::kPartial) num_listed -= 1;
+  }
+  if (num_listed != 0) return Internal("object census: a partial slab is on no list");
+  return Status::Ok();
+}
+
+void SlabLists::InsertHead(PartialList& list, PageId first) {
+  SlabPage& slab = slabs_[first];
+  slab.previous = kNoPage;
+  slab.next = list.head;
+  (list.head != kNoPage ? slabs_[list.head].previous : list.tail) = first;
+  list.head = first;
+  list.num_slabs.store(list.num_slabs.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
+}
+
+void SlabLists::InsertTail(PartialList& list, PageId first) {
+  SlabPage& slab = slabs_[first];
+  slab.next = kNoPage;
+  slab.previous = list.tail;
+  (list.tail != kNoPage ? slabs_[list.tail].next : list.head) = first;
+  list.tail = first;
+  list.num_slabs.store(list.num_slabs.load(std::memory_order_relaxed) + 1,
+                       std::memory_order_relaxed);
+}
+
+void SlabLists::Remove(PartialList& list, PageId first) {
+  SlabPage& slab = slabs_[first];
+  (slab.previous != kNoPage ? slabs_[slab.previous].next : list.head) = slab.next;
+  (slab.next != kNoPage ? slabs_[slab.next].previous : list.tail) = slab.previous;
+  list.num_slabs.store(list.num_slabs.load(std::memory_order_relaxed) - 1,
+                       std::memory_order_relaxed);
+}
+
+}  // namespace pipeyard::memory

@@ -227,8 +227,6 @@ std::vector<BadSweep> BadSweeps() {
        "workload: 'churn' is not supported yet"},
       {"LaterPressure", Replaced(kGood, "[1, 2] }", "[1, 2], pressure: [none, stress-vm-50] }"), 5,
        "pressure: 'stress-vm-50' is not supported yet; its default is 'none'"},
-      {"LaterWorkers", Replaced(kGood, "warmup: 0", "workers: processes"), 4,
-       "workers: 'processes' is not supported yet"},
       {"LaterAllocator", Replaced(kGood, "warmup: 0", "allocator: aged:1"), 4,
        "allocator: 'aged:1' is not supported yet; its default is 'fresh'"},
       {"LaterCache", engine("engine: { page_cache: pool }"), 9,

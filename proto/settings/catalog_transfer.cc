@@ -12,7 +12,6 @@ constexpr std::array<std::string_view, 4> kTasked{"bandwidth", "churn", "messagi
 constexpr std::array<std::string_view, 6> kAllocating{"bandwidth", "bulk",      "churn",
                                                       "fault",     "messaging", "transfer"};
 constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};
-constexpr std::array<std::string_view, 1> kProcesses{"processes"};
 constexpr std::array<std::string_view, 3> kPressure{"none", "stress-vm-50", "stress-vm-80"};
 constexpr std::array<std::string_view, 2> kStress{"stress-vm-50", "stress-vm-80"};
 
@@ -67,7 +66,6 @@ constexpr std::array<Row, 9> kRows{{
      .kind = Kind::kChoice,
      .default_value = "threads",
      .choices = kWorkers,
-     .unsupported_choices = kProcesses,
      .workloads = kTasked,
      .help = "threads of one process, or processes"},
     {.name = "writers",

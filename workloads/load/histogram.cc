@@ -72,6 +72,27 @@ void Histogram::Merge(const Histogram& other) {
   max_ = std::max(max_, other.max_);
 }
 
+void Histogram::Publish(HistogramImage& image) const {
+  assert(counts_.size() == HistogramImage::kBuckets);
+  image.overflow = overflow_;
+  image.count = count_;
+  image.min = min_;
+  image.max = max_;
+  for (size_t i = 0; i < counts_.size(); ++i) {
+    if (counts_[i] != 0) image.counts[i] = counts_[i];
+  }
+}
+
+void Histogram::MergeImage(const HistogramImage& image) {
+  assert(counts_.size() == HistogramImage::kBuckets);
+  if (image.count == 0) return;
+  for (size_t i = 0; i < counts_.size(); ++i) counts_[i] += image.counts[i];
+  overflow_ += image.overflow;
+  count_ += image.count;
+  min_ = std::min(min_, image.min);
+  max_ = std::max(max_, image.max);
+}
+
 uint64_t Histogram::MinimumCount(double percentile) {
   if (percentile >= 100) return 1;
   return static_cast<uint64_t>(std::ceil(std::log(0.025) / std::log(percentile / 100)));

@@ -18,12 +18,15 @@
 #include <vector>
 
 #include "base/status.h"
+#include "workloads/memory/shared.h"
 
 namespace pipeyard::v1 {
 class Histogram;
 }
 
 namespace pipeyard::load {
+
+struct HistogramImage;
 
 class Histogram {
  public:
@@ -83,8 +86,13 @@ class Histogram {
   // Nothing from a file or peer is trusted. Errors: kInvalidArgument says what is wrong.
   static Result<Histogram> FromProto(const v1::Histogram& message);
 
+  // A worker process hands over what it recorded: Publish() there, after its last Record(); then
+  // MergeImage() in the owner. Only a histogram of kDefaultHighest. `image` is all zero bytes.
+  void Publish(HistogramImage& image) const;
+  void MergeImage(const HistogramImage& image);
+
   // The bucket that holds `value`; negative values are in bucket 0.
-  static size_t IndexOf(int64_t value) {
+  static constexpr size_t IndexOf(int64_t value) {
     if (value < 0) value = 0;
     const uint64_t bits = static_cast<uint64_t>(value);
     const int bucket = std::bit_width(bits | (kSubBuckets - 1)) - kSubBucketBits;
@@ -109,5 +117,20 @@ class Histogram {
   int64_t min_ = INT64_MAX;
   int64_t max_ = 0;
 };
+
+// SHARED. A histogram of kDefaultHighest between processes. Pages that hold no count are never
+// touched.
+struct HistogramImage {
+  static constexpr size_t kPerPower = Histogram::kSubBuckets / 2;
+  static constexpr size_t kBuckets =
+      (Histogram::IndexOf(Histogram::kDefaultHighest) / kPerPower + 1) * kPerPower;
+
+  uint64_t overflow;
+  uint64_t count;
+  int64_t min;
+  int64_t max;
+  uint64_t counts[kBuckets];
+};
+PIPEYARD_CHECK_SHARED(HistogramImage);
 
 }  // namespace pipeyard::load

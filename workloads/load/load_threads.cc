@@ -1,18 +1,15 @@
 #include "workloads/load/load_threads.h"
 
-#include <signal.h>
 #include <time.h>
 
 #include <memory>
 #include <utility>
 
-#include "base/clock.h"
+#include "workloads/load/interrupt_signal.h"
 
 namespace pipeyard::load {
 namespace {
 
-// Its handler does nothing; that it has one is what ends the system call.
-constexpr int kInterruptSignal = SIGUSR2;
 // Joining waits on the wall clock: in steps this short a step of that clock does no harm.
 constexpr Nanos kJoinStep = Milliseconds(20);
 
@@ -37,7 +34,7 @@ LoadThreads::~LoadThreads() {
   for (const pthread_t thread : threads_) ::pthread_detach(thread);
 }
 
-Status LoadThreads::Start(std::function<void()> body) {
+Status LoadThreads::Start(std::string /*name*/, std::function<void()> body) {
   auto owned = std::make_unique<std::function<void()>>(std::move(body));
   pthread_t thread;
   if (const int error = ::pthread_create(&thread, nullptr, RunBody, owned.get()); error != 0) {
@@ -48,8 +45,7 @@ Status LoadThreads::Start(std::function<void()> body) {
   return Status::Ok();
 }
 
-bool LoadThreads::AwaitEnd(Nanos timeout) {
-  const MonotonicTime deadline = SystemClock().Now() + timeout;
+bool LoadThreads::AwaitEnd(MonotonicTime deadline) {
   while (!threads_.empty()) {
     if (JoinWithin(threads_.back(), kJoinStep)) {
       threads_.pop_back();
@@ -61,9 +57,7 @@ bool LoadThreads::AwaitEnd(Nanos timeout) {
 }
 
 void LoadThreads::InterruptSystemCalls() {
-  struct sigaction action = {};
-  action.sa_handler = [](int) {};
-  ::sigaction(kInterruptSignal, &action, nullptr);
+  HandleInterruptSignal();
   for (const pthread_t thread : threads_) ::pthread_kill(thread, kInterruptSignal);
 }
 

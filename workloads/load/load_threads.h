@@ -1,37 +1,32 @@
-// LoadThreads: the threads of one measurement, started and ended without ever hanging their owner.
+// LoadThreads: LoadWorkers as threads of this process.
 //
-// It is not an executor: the threads run loops that live for the whole measurement. Where no thread
-// can be made, Start() says so instead of throwing. A thread that will not end is left behind,
-// therefore a body owns, or shares, everything that it uses.
+// Where no thread can be made, Start() says so instead of throwing.
 //
-// Thread safety: confined to the owner's thread.
+// Thread safety: as LoadWorkers.
 #pragma once
 
 #include <pthread.h>
 
-#include <functional>
 #include <vector>
 
-#include "base/status.h"
-#include "base/units.h"
+#include "workloads/load/load_workers.h"
 
 namespace pipeyard::load {
 
-class LoadThreads {
+class LoadThreads final : public LoadWorkers {
  public:
   LoadThreads() = default;
   LoadThreads(const LoadThreads&) = delete;
   LoadThreads& operator=(const LoadThreads&) = delete;
   // Abandons the threads that AwaitEnd() has not seen end.
-  ~LoadThreads();
+  ~LoadThreads() override;
 
-  // Runs `body` on a new thread. Errors: kUnavailable where the system has no thread left.
-  Status Start(std::function<void()> body);
-  // Joins every thread started; false where that takes longer than `timeout`.
-  bool AwaitEnd(Nanos timeout);
-  // Makes a system call in which a thread sleeps return EINTR. A thread on its way into the call
-  // misses it: repeat until AwaitEnd() says true.
-  void InterruptSystemCalls();
+  WorkerKind kind() const override { return WorkerKind::kThreads; }
+  Status Start(std::string name, std::function<void()> body) override;
+  bool AwaitEnd(MonotonicTime deadline) override;
+  void InterruptSystemCalls() override;
+  bool Kill() override { return threads_.empty(); }
+  Judgement Check() override { return {}; }
 
  private:
   // Not joined yet.

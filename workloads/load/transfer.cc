@@ -7,17 +7,16 @@
 #include <string>
 #include <utility>
 
-#include "workloads/load/engine_pipe.h"
-#include "workloads/load/kernel_pipe.h"
-#include "workloads/load/placement.h"
+#include "workloads/load/engine_pipes.h"
+#include "workloads/load/kernel_pipes.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
 namespace {
 
 Judgement Complete(const TransferParameters& parameters, const TransferNumbers& numbers,
-                   const std::vector<MessageBuffer>& buffers, v1::WorkerResult& result) {
-  AddBufferPlacement(buffers, result);
+                   const std::vector<BufferPlacement>& placements, v1::WorkerResult& result) {
+  AddBufferPlacement(placements, result);
   if (numbers.latency.count() == 0 || numbers.window_bytes == 0) {
     return Failed("no_operations", fmt::format("no message arrived within the measured {}",
                                                FormatDuration(parameters.duration)));
@@ -35,24 +34,32 @@ void AddResolvedSize(const TransferParameters& parameters, int64_t size_bytes,
   resolved.set_resolved(FormatBytes(size_bytes));
 }
 
-template <typename Pipe>
-Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipe>& pipe,
+template <typename Pipes>
+Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipes>& pipes,
                 v1::WorkerResult& result) {
-  AddResolvedSize(parameters, pipe->size_bytes(), result);
-  parameters.pipe_bytes = pipe->size_bytes();
+  AddResolvedSize(parameters, pipes->size_bytes(), result);
+  parameters.pipe_bytes = pipes->size_bytes();
   TransferNumbers numbers;
-  std::vector<MessageBuffer> buffers;
-  if (Judgement ran = RunTransferLoops(parameters, pipe, numbers, buffers); !ran.ok()) return ran;
-  const Judgement completed = Complete(parameters, numbers, buffers, result);
-  const Judgement concluded = pipe->Conclude(result);
+  std::vector<BufferPlacement> placements;
+  if (Judgement ran = RunTransferLoops(parameters, pipes, numbers, placements); !ran.ok()) {
+    return ran;
+  }
+  const Judgement completed = Complete(parameters, numbers, placements, result);
+  const Judgement concluded = pipes->Conclude(result);
   return completed.ok() ? concluded : completed;
 }
 
 }  // namespace
 
+std::string NameOfWorker(const TransferParameters& parameters, int worker_index) {
+  const bool is_writer = worker_index < parameters.writers;
+  return fmt::format("{} {}", is_writer ? "writer" : "reader",
+                     is_writer ? worker_index : worker_index - parameters.writers);
+}
+
 // An error that only says that the other side, or the owner, ended the call is not the cause.
 Judgement JudgeAccounts(const TransferParameters& parameters,
-                        const std::vector<WorkerAccount>& accounts) {
+                        std::span<const WorkerAccount> accounts) {
   uint64_t written = 0;
   uint64_t read = 0;
   Judgement first;
@@ -83,24 +90,25 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
   parameters.pipe_bytes = variant.Integer("pipe_bytes");
   parameters.duration = Nanos(variant.Integer("duration"));
   parameters.warmup = Nanos(variant.Integer("warmup"));
+  parameters.workers = WorkerKindOf(variant.Text("workers"));
   return parameters;
 }
 
 Judgement RunTransfer(const settings::Variant& variant, v1::WorkerResult& result) {
   const TransferParameters parameters = TransferParametersOf(variant);
   if (variant.target == "kernel") {
-    std::shared_ptr<KernelPipe> pipe;
-    const Judgement created = KernelPipe::Create(parameters.pipe_bytes, pipe);
-    return created.ok() ? RunOn(parameters, pipe, result) : created;
+    std::shared_ptr<KernelPipes> pipes;
+    const Judgement created = KernelPipes::Create(1, parameters.pipe_bytes, pipes);
+    return created.ok() ? RunOn(parameters, pipes, result) : created;
   }
   if (variant.target == "engine") {
     for (const std::string& name : InertSwitches(variant, parameters.message_bytes)) {
       result.add_inert_switches(name);
     }
-    std::shared_ptr<EnginePipe> pipe;
-    const Judgement created = EnginePipe::Create(variant, parameters.writers + parameters.readers,
-                                                 parameters.pipe_bytes, pipe);
-    return created.ok() ? RunOn(parameters, pipe, result) : created;
+    std::shared_ptr<EnginePipes> pipes;
+    const Judgement created = EnginePipes::Create(variant, parameters.writers + parameters.readers,
+                                                  1, parameters.pipe_bytes, pipes);
+    return created.ok() ? RunOn(parameters, pipes, result) : created;
   }
   return Failed("not_supported", "target " + variant.target + " is not supported yet");
 }

@@ -1,13 +1,18 @@
-// The loops of the transfer workload, the same for every target (kernel-mechanisms.md E3).
+// The loops of the transfer workload, the same for every target, for threads and for processes
+// (kernel-mechanisms.md E3).
 //
-// Pipe is the seam: a class with
-//   Worker Attach(int worker_index)                     called by the worker's thread, writers
-//   first: 0 .. writers + readers - 1 int64_t Write(Worker&, const std::byte*, size_t)    bytes, or
-//   a negative errno; blocks int64_t Read(Worker&, std::byte*, size_t)           bytes, 0 for end
-//   of file, or a negative errno; blocks void CloseWriteEnd(), CloseReadEnd()                by the
-//   last writer, by the last reader void Interrupt()                                    lets no
-//   call sleep for ever; calls may return -EINTR Counts ReadCounts() const what the mechanism did
-//   so far, over all workers
+// Pipes is the seam, a class with
+//   Worker Attach(int worker_index)       called by the worker; writers first: 0 .. writers +
+//                                         readers - 1
+//   int64_t Write(Worker&, int pipe, const std::byte*, size_t)    bytes, or a negative errno;
+//   blocks int64_t Read(Worker&, int pipe, std::byte*, size_t)           bytes, 0 for end of file,
+//   or a
+//                                                                 negative errno; blocks
+//   void CloseWriteEnd(Worker&, int pipe), CloseReadEnd(...)      by the last writer, last reader
+//   void KeepInChild(const PipeEnds&)     in a worker process, before Attach
+//   void ReleaseInParent()                in the owner, once all worker processes run
+//   void Interrupt()                      lets no call sleep for ever; calls may return -EINTR
+//   Counts ReadCounts() const             what the mechanism did so far, over all workers
 //
 // Private to workloads/load. Thread safety: RunTransferLoops is called by one thread.
 #pragma once
@@ -18,41 +23,35 @@
 #include <atomic>
 #include <cerrno>
 #include <memory>
+#include <span>
 #include <string>
 #include <vector>
 
+#include "workloads/load/buffer_placement.h"
 #include "workloads/load/judgement.h"
-#include "workloads/load/load_threads.h"
+#include "workloads/load/load_workers.h"
 #include "workloads/load/message_buffer.h"
 #include "workloads/load/phase.h"
-#include "workloads/load/process_usage.h"
+#include "workloads/load/pipe_ends.h"
+#include "workloads/load/supervisor.h"
+#include "workloads/load/thread_usage.h"
 #include "workloads/load/transfer_numbers.h"
+#include "workloads/memory/region.h"
 
 namespace pipeyard::load {
 
-// Between two contended fields, so that they share no cache line nor the pair that prefetching
-// fetches.
-inline constexpr size_t kFalseSharingRange = 128;
-
-// How long threads may take to start, to end after the writers were told to stop, and to end by
-// force. The defaults are far above what a loaded machine needs; a trial's timeout (at least 30 s)
-// lies above all of them together.
-struct LoopTimeouts {
-  Nanos start = Seconds(15);
-  Nanos drain = Seconds(10);
-  Nanos abort = Seconds(2);
-};
-
-// One worker's account. The worker alone writes it; the owner reads the atomics meanwhile and the
-// rest after the worker's end.
+// SHARED. One worker's account. The worker alone writes it; the owner reads the atomics meanwhile
+// and the rest after the worker's end.
 struct alignas(kFalseSharingRange) WorkerAccount {
-  std::atomic<uint64_t> bytes{0};
-  std::atomic<uint64_t> reads{0};
-  std::atomic<uint64_t> short_calls{0};
-  Histogram latency;
-  uint64_t latency_sum = 0;
+  std::atomic<uint64_t> bytes;
+  std::atomic<uint64_t> reads;
+  std::atomic<uint64_t> short_calls;
+  // ns, over what the worker's histogram counts.
+  uint64_t latency_sum;
   // The errno that ended the worker; 0 for a regular end.
-  int error = 0;
+  int32_t error;
+  ThreadUsage usage;
+  BufferPlacement placement;
 
   // Memory order: relaxed; the worker is the only one to add, and readers want no more than a
   // recent value.
@@ -60,28 +59,59 @@ struct alignas(kFalseSharingRange) WorkerAccount {
     counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
   }
 };
+PIPEYARD_CHECK_SHARED(WorkerAccount);
+
+// SHARED. What all workers of a transfer share; accounts and histograms lie behind it.
+struct TransferShared {
+  PhaseGate gate;
+  alignas(kFalseSharingRange) std::atomic<int32_t> live_writers;
+  alignas(kFalseSharingRange) std::atomic<int32_t> live_readers;
+};
+PIPEYARD_CHECK_SHARED(TransferShared);
 
 // Everything that the workers use: it lives until the last of them has ended, even one that its
 // owner gave up.
-template <typename Pipe>
+template <typename Pipes>
 struct TransferState {
-  TransferState(const TransferParameters& given, std::shared_ptr<Pipe> driven)
-      : parameters(given),
-        pipe(std::move(driven)),
-        accounts(static_cast<size_t>(given.writers + given.readers)),
-        live_writers(given.writers),
-        live_readers(given.readers) {}
+  // Errors: kResourceExhausted.
+  static Result<std::shared_ptr<TransferState>> Make(const TransferParameters& parameters,
+                                                     std::shared_ptr<Pipes> pipes) {
+    const auto writers = static_cast<size_t>(parameters.writers);
+    const size_t workers = writers + static_cast<size_t>(parameters.readers);
+    memory::RegionLayout layout;
+    const uint64_t shared = layout.Add(sizeof(TransferShared), kFalseSharingRange);
+    const uint64_t accounts = layout.Add(sizeof(WorkerAccount) * workers, kFalseSharingRange);
+    const uint64_t latencies = layout.Add(sizeof(HistogramImage) * writers, kFalseSharingRange);
+    auto state = std::make_shared<TransferState>(parameters, std::move(pipes));
+    PIPEYARD_ASSIGN_OR_RETURN(state->region, memory::Region::Create(layout));
+    state->shared = state->region->template At<TransferShared>(shared);
+    state->accounts = {state->region->template At<WorkerAccount>(accounts), workers};
+    state->latencies = {state->region->template At<HistogramImage>(latencies), writers};
+    state->shared->live_writers.store(parameters.writers, std::memory_order_relaxed);
+    state->shared->live_readers.store(parameters.readers, std::memory_order_relaxed);
+    for (size_t i = 0; i < workers; ++i) {
+      PIPEYARD_ASSIGN_OR_RETURN(MessageBuffer buffer,
+                                MessageBuffer::Map(static_cast<size_t>(parameters.message_bytes)));
+      state->buffers.push_back(std::move(buffer));
+    }
+    return state;
+  }
+
+  TransferState(const TransferParameters& given, std::shared_ptr<Pipes> driven)
+      : parameters(given), pipes(std::move(driven)) {}
+
+  PhaseGate& gate() const { return shared->gate; }
+  size_t num_writers() const { return static_cast<size_t>(parameters.writers); }
 
   const TransferParameters parameters;
-  const std::shared_ptr<Pipe> pipe;
-  PhaseGate gate;
-  // Writers first, as the worker indexes.
-  std::vector<WorkerAccount> accounts;
+  const std::shared_ptr<Pipes> pipes;
+  std::unique_ptr<memory::Region> region;
+  // In the region. Workers in the order of their indexes: writers first.
+  TransferShared* shared = nullptr;
+  std::span<WorkerAccount> accounts;
+  std::span<HistogramImage> latencies;
+  // Private pages: a worker process touches its own copies.
   std::vector<MessageBuffer> buffers;
-  std::atomic<int> live_writers;
-  std::atomic<int> live_readers;
-
-  size_t num_writers() const { return static_cast<size_t>(parameters.writers); }
 };
 
 inline int64_t MonotonicNanos() {
@@ -91,14 +121,15 @@ inline int64_t MonotonicNanos() {
 }
 
 // Writes the whole message, however many calls that takes. Returns 0 or an errno.
-template <typename Pipe>
-int WriteMessage(TransferState<Pipe>& state, typename Pipe::Worker& worker, WorkerAccount& account,
-                 const MessageBuffer& buffer) {
+template <typename Pipes>
+int WriteMessage(TransferState<Pipes>& state, typename Pipes::Worker& worker,
+                 WorkerAccount& account, const MessageBuffer& buffer) {
   size_t done = 0;
   while (done < buffer.size()) {
-    const int64_t written = state.pipe->Write(worker, buffer.data() + done, buffer.size() - done);
+    const int64_t written =
+        state.pipes->Write(worker, 0, buffer.data() + done, buffer.size() - done);
     if (written < 0) {
-      if (written == -EINTR && state.gate.Current() != Phase::kAbort) continue;
+      if (written == -EINTR && state.gate().Current() != Phase::kAbort) continue;
       return static_cast<int>(-written);
     }
     done += static_cast<size_t>(written);
@@ -108,52 +139,79 @@ int WriteMessage(TransferState<Pipe>& state, typename Pipe::Worker& worker, Work
   return 0;
 }
 
-template <typename Pipe>
-void RunWriter(TransferState<Pipe>& state, int worker_index) {
+template <typename Pipes>
+void RunWriter(TransferState<Pipes>& state, int worker_index) {
   WorkerAccount& account = state.accounts[static_cast<size_t>(worker_index)];
   MessageBuffer& buffer = state.buffers[static_cast<size_t>(worker_index)];
-  typename Pipe::Worker worker = state.pipe->Attach(worker_index);
+  typename Pipes::Worker worker = state.pipes->Attach(worker_index);
+  Histogram latency;
+  uint64_t latency_sum = 0;
+  UsageWindow usage(account.usage);
   buffer.Touch(std::byte{0x5a});
-  state.gate.ArriveAndWait();
-  Phase phase = state.gate.Current();
+  state.gate().ArriveAndWait();
+  Phase phase = state.gate().Current();
   while (phase < Phase::kStop) {
     const int64_t began = MonotonicNanos();
     account.error = WriteMessage(state, worker, account, buffer);
     const int64_t elapsed = MonotonicNanos() - began;
     if (account.error != 0) break;
-    phase = state.gate.Current();
+    phase = state.gate().Current();
+    usage.See(phase);
     if (phase == Phase::kMeasure) {
-      account.latency.Record(elapsed);
-      account.latency_sum += static_cast<uint64_t>(elapsed);
+      latency.Record(elapsed);
+      latency_sum += static_cast<uint64_t>(elapsed);
     }
   }
-  if (account.error != 0) state.gate.Enter(Phase::kAbort);
-  if (state.live_writers.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    state.pipe->CloseWriteEnd(worker);
+  if (account.error != 0) state.gate().Enter(Phase::kAbort);
+  usage.See(Phase::kStop);
+  if (state.shared->live_writers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    state.pipes->CloseWriteEnd(worker, 0);
+  }
+  account.latency_sum = latency_sum;
+  latency.Publish(state.latencies[static_cast<size_t>(worker_index)]);
+  account.placement = AskPlacement(buffer);
 }
 
-template <typename Pipe>
-void RunReader(TransferState<Pipe>& state, int worker_index) {
+template <typename Pipes>
+void RunReader(TransferState<Pipes>& state, int worker_index) {
   WorkerAccount& account = state.accounts[static_cast<size_t>(worker_index)];
   MessageBuffer& buffer = state.buffers[static_cast<size_t>(worker_index)];
-  typename Pipe::Worker worker = state.pipe->Attach(worker_index);
+  typename Pipes::Worker worker = state.pipes->Attach(worker_index);
+  UsageWindow usage(account.usage);
   buffer.Touch(std::byte{0});
-  state.gate.Arrive();
+  state.gate().Arrive();
   while (true) {
-    const int64_t read = state.pipe->Read(worker, buffer.data(), buffer.size());
+    const int64_t read = state.pipes->Read(worker, 0, buffer.data(), buffer.size());
     if (read == 0) break;
+    const Phase phase = state.gate().Current();
     if (read < 0) {
-      if (read == -EINTR && state.gate.Current() != Phase::kAbort) continue;
-      account.error = static_cast<int>(-read);
+      if (read == -EINTR && phase != Phase::kAbort) continue;
+      account.error = static_cast<int32_t>(-read);
       break;
     }
     WorkerAccount::Add(account.bytes, static_cast<uint64_t>(read));
     WorkerAccount::Add(account.reads, 1);
     if (static_cast<size_t>(read) < buffer.size()) WorkerAccount::Add(account.short_calls, 1);
+    usage.See(phase);
   }
-  if (account.error != 0) state.gate.Enter(Phase::kAbort);
-  if (state.live_readers.fetch_sub(1, std::memory_order_acq_rel) == 1)
-    state.pipe->CloseReadEnd(worker);
+  if (account.error != 0) state.gate().Enter(Phase::kAbort);
+  usage.See(Phase::kStop);
+  if (state.shared->live_readers.fetch_sub(1, std::memory_order_acq_rel) == 1) {
+    state.pipes->CloseReadEnd(worker, 0);
+  }
+  account.placement = AskPlacement(buffer);
+}
+
+// What worker `index` runs, in its thread or process.
+template <typename Pipes>
+void RunTransferWorker(TransferState<Pipes>& state, WorkerKind kind, int index) {
+  const bool is_writer = index < state.parameters.writers;
+  if (kind == WorkerKind::kProcesses) state.pipes->KeepInChild({.is_writer = is_writer});
+  if (is_writer) {
+    RunWriter(state, index);
+  } else {
+    RunReader(state, index);
+  }
 }
 
 // What the owner reads at both ends of the window.
@@ -163,8 +221,8 @@ struct Reading {
   Counts counts;
 };
 
-template <typename Pipe>
-uint64_t BytesRead(const TransferState<Pipe>& state) {
+template <typename Pipes>
+uint64_t BytesRead(const TransferState<Pipes>& state) {
   uint64_t bytes = 0;
   for (size_t i = state.num_writers(); i < state.accounts.size(); ++i) {
     bytes += state.accounts[i].bytes.load(std::memory_order_relaxed);
@@ -172,8 +230,8 @@ uint64_t BytesRead(const TransferState<Pipe>& state) {
   return bytes;
 }
 
-template <typename Pipe>
-Counts ReadLoopCounts(const TransferState<Pipe>& state) {
+template <typename Pipes>
+Counts ReadLoopCounts(const TransferState<Pipes>& state) {
   const auto sum = [&](bool of_writers, std::atomic<uint64_t> WorkerAccount::*field) {
     uint64_t total = 0;
     for (size_t i = 0; i < state.accounts.size(); ++i) {
@@ -190,107 +248,119 @@ Counts ReadLoopCounts(const TransferState<Pipe>& state) {
           {"short_reads", "count", sum(false, &WorkerAccount::short_calls)}};
 }
 
-template <typename Pipe>
-Counts ReadAllCounts(const TransferState<Pipe>& state) {
+template <typename Pipes>
+Counts ReadAllCounts(const TransferState<Pipes>& state) {
   Counts counts = ReadLoopCounts(state);
-  for (const Counts& more : {ReadProcessUsage(), state.pipe->ReadCounts()}) {
-    counts.insert(counts.end(), more.begin(), more.end());
-  }
+  const Counts more = state.pipes->ReadCounts();
+  counts.insert(counts.end(), more.begin(), more.end());
   return counts;
 }
 
-// Whether every worker ended without an error and every byte written was read. Defined in
-// transfer.cc.
+// "writer 0", "reader 3". Defined in transfer.cc, as the next one.
+std::string NameOfWorker(const TransferParameters& parameters, int worker_index);
+// Whether every worker ended without an error and every byte written was read.
 Judgement JudgeAccounts(const TransferParameters& parameters,
-                        const std::vector<WorkerAccount>& accounts);
+                        std::span<const WorkerAccount> accounts);
 
-template <typename Pipe>
-Judgement StartWorkers(const std::shared_ptr<TransferState<Pipe>>& state, Nanos timeout,
-                       LoadThreads& threads) {
+template <typename Pipes>
+Judgement StartWorkers(const std::shared_ptr<TransferState<Pipes>>& state, Nanos timeout,
+                       LoadWorkers& workers, Supervisor& supervisor) {
+  const WorkerKind kind = workers.kind();
   const int writers = state->parameters.writers;
-  const int workers = writers + state->parameters.readers;
-  for (int i = 0; i < workers; ++i) {
-    Result<MessageBuffer> buffer =
-        MessageBuffer::Map(static_cast<size_t>(state->parameters.message_bytes));
-    if (!buffer.ok()) return Failed("no_memory", buffer.status().message());
-    state->buffers.push_back(std::move(*buffer));
-  }
-  for (int i = writers; i < workers; ++i) {
-    const Status started = threads.Start([state, i] { RunReader(*state, i); });
-    if (!started.ok()) return Failed("no_thread", started.message());
-  }
-  if (!state->gate.AwaitArrivals(state->parameters.readers, timeout)) {
+  const int total = writers + state->parameters.readers;
+  const auto start = [&](int first, int end) -> Judgement {
+    for (int i = first; i < end; ++i) {
+      const Status started = workers.Start(NameOfWorker(state->parameters, i), [state, kind, i] {
+        RunTransferWorker(*state, kind, i);
+      });
+      if (!started.ok())
+        return Failed(kind == WorkerKind::kProcesses ? "no_process" : "no_thread",
+                      started.message());
+    }
+    return {};
+  };
+  if (Judgement started = start(writers, total); !started.ok()) return started;
+  if (!supervisor.AwaitArrivals(state->parameters.readers, timeout)) {
     return Failed("start_timeout", "the readers did not start within " + FormatDuration(timeout));
   }
-  for (int i = 0; i < writers; ++i) {
-    const Status started = threads.Start([state, i] { RunWriter(*state, i); });
-    if (!started.ok()) return Failed("no_thread", started.message());
-  }
-  if (!state->gate.AwaitArrivals(workers, timeout)) {
+  if (Judgement started = start(0, writers); !started.ok()) return started;
+  if (kind == WorkerKind::kProcesses) state->pipes->ReleaseInParent();
+  if (!supervisor.AwaitArrivals(total, timeout)) {
     return Failed("start_timeout", "the writers did not start within " + FormatDuration(timeout));
   }
   return {};
 }
 
-// Ends workers that do not end by themselves. False where that failed: they are left behind.
-template <typename Pipe>
-bool ForceEnd(TransferState<Pipe>& state, Nanos timeout, LoadThreads& threads) {
-  state.gate.Enter(Phase::kAbort);
-  const int64_t give_up = MonotonicNanos() + timeout.count();
-  do {
-    state.pipe->Interrupt();
-    threads.InterruptSystemCalls();
-    if (threads.AwaitEnd(Milliseconds(20))) return true;
-  } while (MonotonicNanos() < give_up);
-  return false;
+// Ends what runs, then says why: a worker's death explains everything else.
+template <typename Pipes>
+Judgement GiveUp(TransferState<Pipes>& state, Judgement judgement, Nanos timeout,
+                 LoadWorkers& workers, Supervisor& supervisor) {
+  static_cast<void>(supervisor.ForceEnd(timeout, [&] { state.pipes->Interrupt(); }));
+  Judgement checked = workers.Check();
+  return checked.ok() ? judgement : checked;
 }
 
 // Runs the load: readers, then writers, warm-up, window, stop, drain. `numbers` is complete where
-// the judgement is ok; `buffers` are the workers' buffers after they ended, for the proof of
-// placement.
-template <typename Pipe>
-Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr<Pipe> pipe,
-                           TransferNumbers& numbers, std::vector<MessageBuffer>& buffers,
+// the judgement is ok; `placements` are the workers' answers.
+template <typename Pipes>
+Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr<Pipes> pipes,
+                           TransferNumbers& numbers, std::vector<BufferPlacement>& placements,
                            const LoopTimeouts& timeouts = {}) {
-  const auto state = std::make_shared<TransferState<Pipe>>(parameters, std::move(pipe));
-  LoadThreads threads;
-  if (Judgement started = StartWorkers(state, timeouts.start, threads); !started.ok()) {
-    static_cast<void>(ForceEnd(*state, timeouts.abort, threads));
-    return started;
+  Result<std::shared_ptr<TransferState<Pipes>>> made =
+      TransferState<Pipes>::Make(parameters, std::move(pipes));
+  if (!made.ok()) return Failed("no_memory", made.status().message());
+  const std::shared_ptr<TransferState<Pipes>> state = std::move(*made);
+  const std::unique_ptr<LoadWorkers> workers = LoadWorkers::Make(parameters.workers);
+  Supervisor supervisor(state->gate(), *workers);
+  if (Judgement started = StartWorkers(state, timeouts.start, *workers, supervisor);
+      !started.ok()) {
+    return GiveUp(*state, std::move(started), timeouts.abort, *workers, supervisor);
   }
 
-  state->gate.Enter(Phase::kWarmUp);
-  static_cast<void>(state->gate.IsAbortedBefore(Nanos(MonotonicNanos()) + parameters.warmup));
+  state->gate().Enter(Phase::kWarmUp);
+  bool is_aborted = supervisor.IsAbortedBefore(Nanos(MonotonicNanos()) + parameters.warmup);
 
   Reading before;
   before.counts = ReadAllCounts(*state);
   before.bytes_read = BytesRead(*state);
   before.time = MonotonicNanos();
-  state->gate.Enter(Phase::kMeasure);
-  static_cast<void>(state->gate.IsAbortedBefore(Nanos(before.time) + parameters.duration));
+  state->gate().Enter(Phase::kMeasure);
+  is_aborted = is_aborted || supervisor.IsAbortedBefore(Nanos(before.time) + parameters.duration);
   Reading after;
   after.time = MonotonicNanos();
   after.bytes_read = BytesRead(*state);
-  state->gate.Enter(Phase::kStop);
+  state->gate().Enter(Phase::kStop);
   after.counts = ReadAllCounts(*state);
 
-  if (!threads.AwaitEnd(timeouts.drain)) {
-    const bool has_ended = ForceEnd(*state, timeouts.abort, threads);
-    return Failed("hung_shutdown", has_ended ? "workers ended only when they were interrupted"
-                                             : "workers did not end even when interrupted");
+  const bool has_ended =
+      is_aborted ? supervisor.ForceEnd(timeouts.abort, [&] { state->pipes->Interrupt(); })
+                 : supervisor.AwaitEnd(timeouts.drain);
+  if (!has_ended) {
+    return GiveUp(
+        *state,
+        Failed("hung_shutdown", "workers did not end within " + FormatDuration(timeouts.drain) +
+                                    " after they were told to"),
+        timeouts.abort, *workers, supervisor);
   }
+  if (Judgement checked = workers->Check(); !checked.ok()) return checked;
   if (Judgement judged = JudgeAccounts(parameters, state->accounts); !judged.ok()) return judged;
+  if (is_aborted) return Failed("internal", "the attempt was aborted, but by nobody");
 
   numbers.window = Nanos(after.time - before.time);
   numbers.window_bytes = after.bytes_read - before.bytes_read;
   numbers.counts = Difference(before.counts, after.counts);
+  ThreadUsage usage = {};
+  for (const WorkerAccount& account : state->accounts) {
+    usage += account.usage;
+    placements.push_back(account.placement);
+  }
+  for (const Count& count : ToCounts(usage)) numbers.counts.push_back(count);
   for (size_t i = 0; i < state->num_writers(); ++i) {
-    numbers.latency.Merge(state->accounts[i].latency);
+    numbers.latency.MergeImage(state->latencies[i]);
     numbers.latency_sum += state->accounts[i].latency_sum;
   }
   numbers.counts.push_back(
       {"messages_written", "count", static_cast<int64_t>(numbers.latency.count())});
-  buffers = std::move(state->buffers);
   return {};
 }
 

@@ -10,6 +10,7 @@
 #include <memory>
 
 #include "base/mutex.h"
+#include "workloads/load/load_threads.h"
 
 namespace pipeyard::load {
 namespace {
@@ -38,7 +39,8 @@ class FakePipe {
 
   Worker Attach(int /*worker_index*/) { return {}; }
 
-  int64_t Write(Worker& /*worker*/, const std::byte* /*data*/, size_t size) EXCLUDES(mutex_) {
+  int64_t Write(Worker& /*worker*/, int /*pipe*/, const std::byte* /*data*/, size_t size)
+      EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (++num_writes_ >= 10 && misbehaviour_.write_error != 0) return -misbehaviour_.write_error;
     while (level_ >= kCapacity && !is_read_end_closed_ && !IsInterrupted()) changed_.Wait(mutex_);
@@ -51,7 +53,8 @@ class FakePipe {
     return moved;
   }
 
-  int64_t Read(Worker& /*worker*/, std::byte* /*data*/, size_t size) EXCLUDES(mutex_) {
+  int64_t Read(Worker& /*worker*/, int /*pipe*/, std::byte* /*data*/, size_t size)
+      EXCLUDES(mutex_) {
     MutexLock lock(mutex_);
     if (++num_reads_ >= 10 && misbehaviour_.read_error != 0) return -misbehaviour_.read_error;
     while (level_ == 0 && !IsAtEnd() && !IsInterrupted()) changed_.Wait(mutex_);
@@ -62,8 +65,14 @@ class FakePipe {
     return std::max<int64_t>(1, moved - misbehaviour_.lost_per_read);
   }
 
-  void CloseWriteEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(&FakePipe::is_write_end_closed_); }
-  void CloseReadEnd(Worker& /*worker*/) EXCLUDES(mutex_) { Set(&FakePipe::is_read_end_closed_); }
+  void CloseWriteEnd(Worker& /*worker*/, int /*pipe*/) EXCLUDES(mutex_) {
+    Set(&FakePipe::is_write_end_closed_);
+  }
+  void CloseReadEnd(Worker& /*worker*/, int /*pipe*/) EXCLUDES(mutex_) {
+    Set(&FakePipe::is_read_end_closed_);
+  }
+  void KeepInChild(const PipeEnds& /*used*/) {}
+  void ReleaseInParent() {}
   void Interrupt() EXCLUDES(mutex_) { Set(&FakePipe::is_interrupted_); }
   // Ends what nothing else ends, after the test has seen it hang.
   void Release() EXCLUDES(mutex_) { Set(&FakePipe::is_released_); }
@@ -98,7 +107,7 @@ class FakePipe {
 struct Measured {
   Judgement judgement;
   TransferNumbers numbers;
-  std::vector<MessageBuffer> buffers;
+  std::vector<BufferPlacement> placements;
 
   int64_t CountOf(const std::string& name) const {
     for (const Count& count : numbers.counts) {
@@ -122,7 +131,7 @@ Measured RunFor(Nanos duration, const Misbehaviour& misbehaviour) {
   if (misbehaviour.ignores_interrupt) timeouts.abort = Milliseconds(50);
   const auto pipe = std::make_shared<FakePipe>(misbehaviour);
   Measured run;
-  run.judgement = RunTransferLoops(parameters, pipe, run.numbers, run.buffers, timeouts);
+  run.judgement = RunTransferLoops(parameters, pipe, run.numbers, run.placements, timeouts);
   pipe->Release();
   return run;
 }
@@ -146,7 +155,7 @@ TEST(TransferLoop, MeasuresAPipeThatWorks) {
   EXPECT_GT(run.numbers.latency.count(), 0u);
   EXPECT_GT(run.numbers.window_bytes, 0u);
   EXPECT_GE(run.numbers.window, Milliseconds(30));
-  EXPECT_EQ(run.buffers.size(), 4u);
+  EXPECT_EQ(run.placements.size(), 4u);
   EXPECT_EQ(run.CountOf("messages_written"), static_cast<int64_t>(run.numbers.latency.count()));
   EXPECT_EQ(run.CountOf("fake_calls"), 0);  // the difference of two equal readings
 }
@@ -184,15 +193,13 @@ TEST(TransferLoop, ReadersThatMissTheEndAreInterrupted) {
   const Measured run = RunWith({.ignores_close = true});
 
   EXPECT_EQ(run.judgement.reason_code, "hung_shutdown");
-  EXPECT_THAT(run.judgement.reason_text, HasSubstr("only when"));
 }
 
 TEST(TransferLoop, ThreadsThatNothingEndsAreLeftBehind) {
   const Measured run = RunWith({.ignores_close = true, .ignores_interrupt = true});
 
   EXPECT_EQ(run.judgement.reason_code, "hung_shutdown");
-  EXPECT_THAT(run.judgement.reason_text, HasSubstr("even when"));
-  EXPECT_TRUE(run.buffers.empty());
+  EXPECT_TRUE(run.placements.empty());
 }
 
 TEST(LoadThreads, InterruptEndsASystemCall) {
@@ -201,15 +208,16 @@ TEST(LoadThreads, InterruptEndsASystemCall) {
   std::atomic<int> error{0};
   LoadThreads threads;
   ASSERT_TRUE(threads
-                  .Start([&] {
-                    char byte;
-                    if (::read(ends[0], &byte, 1) < 0) error = errno;
-                  })
+                  .Start("",
+                         [&] {
+                           char byte;
+                           if (::read(ends[0], &byte, 1) < 0) error = errno;
+                         })
                   .ok());
   bool has_ended = false;
   while (!has_ended) {
     threads.InterruptSystemCalls();
-    has_ended = threads.AwaitEnd(Milliseconds(5));
+    has_ended = threads.AwaitEnd(SystemClock().Now() + Milliseconds(5));
   }
 
   EXPECT_EQ(error, EINTR);
@@ -217,21 +225,25 @@ TEST(LoadThreads, InterruptEndsASystemCall) {
   ::close(ends[1]);
 }
 
-TEST(PhaseGate, NeverGoesBack) {
-  PhaseGate gate;
+TEST(Supervisor, ThePhaseNeverGoesBack) {
+  PhaseGate gate = {};
+  LoadThreads workers;
+  Supervisor supervisor(gate, workers);
   gate.Enter(Phase::kAbort);
   gate.Enter(Phase::kMeasure);
 
   EXPECT_EQ(gate.Current(), Phase::kAbort);
-  EXPECT_TRUE(gate.IsAbortedBefore(SystemClock().Now()));
+  EXPECT_TRUE(supervisor.IsAbortedBefore(SystemClock().Now()));
 }
 
-TEST(PhaseGate, SaysWhenWorkersAreMissing) {
-  PhaseGate gate;
+TEST(Supervisor, SaysWhenWorkersAreMissing) {
+  PhaseGate gate = {};
+  LoadThreads workers;
+  Supervisor supervisor(gate, workers);
   gate.Arrive();
 
-  EXPECT_TRUE(gate.AwaitArrivals(1, Nanos(0)));
-  EXPECT_FALSE(gate.AwaitArrivals(2, Nanos(0)));
+  EXPECT_TRUE(supervisor.AwaitArrivals(1, Nanos(0)));
+  EXPECT_FALSE(supervisor.AwaitArrivals(2, Nanos(0)));
 }
 
 }  // namespace

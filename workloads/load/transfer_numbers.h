@@ -9,6 +9,7 @@
 #include "pipeyard/v1/worker.pb.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/histogram.h"
+#include "workloads/load/load_workers.h"
 
 namespace pipeyard::load {
 
@@ -19,6 +20,7 @@ struct TransferParameters {
   int64_t pipe_bytes = 1048576;
   Nanos duration = Seconds(3);
   Nanos warmup = Milliseconds(500);
+  WorkerKind workers = WorkerKind::kThreads;
 };
 
 struct TransferNumbers {

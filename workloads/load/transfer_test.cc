@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <map>
 #include <string>
+#include <tuple>
+#include <utility>
 
 #include "proto/settings/definition.h"
 #include "workloads/load/load.h"
@@ -86,7 +88,14 @@ v1::WorkerResult RunUntilItMoves(const std::string& target, std::map<std::string
   return result;
 }
 
-class TransferOf : public testing::TestWithParam<std::string> {};
+// Target, kind of workers.
+class TransferOf : public testing::TestWithParam<std::tuple<std::string, std::string>> {
+ protected:
+  static v1::WorkerResult Run(std::map<std::string, Value> shape, settings::Variant& variant) {
+    shape["workers"] = std::get<1>(GetParam());
+    return RunUntilItMoves(std::get<0>(GetParam()), std::move(shape), variant);
+  }
+};
 
 TEST_P(TransferOf, MovesEveryByteInEveryShape) {
   const std::vector<std::map<std::string, Value>> shapes = {
@@ -101,7 +110,7 @@ TEST_P(TransferOf, MovesEveryByteInEveryShape) {
   };
   for (const auto& shape : shapes) {
     settings::Variant variant;
-    const v1::WorkerResult result = RunUntilItMoves(GetParam(), shape, variant);
+    const v1::WorkerResult result = Run(shape, variant);
     SCOPED_TRACE(settings::CanonicalText(variant));
     ExpectComplete(result, variant);
   }
@@ -109,8 +118,7 @@ TEST_P(TransferOf, MovesEveryByteInEveryShape) {
 
 TEST_P(TransferOf, ResolvesAPipeSizeThatTheTargetRoundsUp) {
   settings::Variant variant;
-  const v1::WorkerResult result =
-      RunUntilItMoves(GetParam(), {{"pipe_bytes", int64_t{5000}}}, variant);
+  const v1::WorkerResult result = Run({{"pipe_bytes", int64_t{5000}}}, variant);
 
   ExpectComplete(result, variant);
   ASSERT_EQ(result.resolved_size(), 1);
@@ -118,8 +126,12 @@ TEST_P(TransferOf, ResolvesAPipeSizeThatTheTargetRoundsUp) {
   EXPECT_EQ(result.resolved(0).resolved(), "8KiB");
 }
 
-INSTANTIATE_TEST_SUITE_P(Target, TransferOf, testing::Values("kernel", "engine"),
-                         [](const auto& target) { return target.param; });
+INSTANTIATE_TEST_SUITE_P(Target, TransferOf,
+                         testing::Combine(testing::Values("kernel", "engine"),
+                                          testing::Values("threads", "processes")),
+                         [](const auto& target) {
+                           return std::get<0>(target.param) + "_" + std::get<1>(target.param);
+                         });
 
 TEST(TransferOnEngine, CountersShowWherePagesWereAllocated) {
   settings::Variant variant;
@@ -162,11 +174,11 @@ TEST(TransferOnEngine, PreallocationIsInertForMessagesOfOnePage) {
 
 TEST(Transfer, RefusesWhatThisVersionDoesNotExecute) {
   const v1::WorkerResult result =
-      RunWorkload(VariantOf("kernel", {{"workers", std::string("processes")}}));
+      RunWorkload(VariantOf("kernel", {{"pressure", std::string("stress-vm-50")}}));
 
   EXPECT_EQ(result.outcome(), v1::OUTCOME_FAILED);
   EXPECT_EQ(result.reason_code(), "not_supported");
-  EXPECT_THAT(result.reason_text(), testing::HasSubstr("workers"));
+  EXPECT_THAT(result.reason_text(), testing::HasSubstr("pressure"));
   EXPECT_EQ(result.metrics_size(), 0);
 }
 

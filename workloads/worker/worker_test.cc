@@ -9,6 +9,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 #include <string>
 #include <vector>
@@ -287,6 +288,33 @@ TEST_F(WorkerProgram, DiesWithTheProcessThatLaunchedIt) {
   EXPECT_EQ(::poll(&wanted, 1, 100'000), 1);
   ::close(pidfd);
   EXPECT_FALSE(std::filesystem::exists(Path("result.pb")));
+}
+
+TEST_F(WorkerProgram, WhenKilledLeavesNoWorkerProcessBehind) {
+  for (const std::string target : {"kernel", "engine"}) {
+    const std::unique_ptr<Process> process =
+        Start({"run", "--workload", "transfer", "--target", target, "--set", "workers=processes",
+               "--set", "duration=60s", "--set", "readers=3"});
+    const std::string pid = std::to_string(process->pid());
+    std::vector<int> workers;
+    while (workers.size() < 4) {
+      ASSERT_FALSE(process->Wait(Milliseconds(1))->has_value()) << StandardOutput();
+      std::istringstream children(ReadAll("/proc/" + pid + "/task/" + pid + "/children"));
+      workers.assign(std::istream_iterator<int>(children), {});
+    }
+    std::vector<pollfd> ends;
+    for (const int worker : workers) {
+      ends.push_back({static_cast<int>(::syscall(SYS_pidfd_open, worker, 0)), POLLIN, 0});
+    }
+    // The worker alone, not its group.
+    ASSERT_EQ(::kill(process->pid(), SIGKILL), 0);
+
+    for (pollfd& end : ends) {
+      EXPECT_EQ(::poll(&end, 1, 100'000), 1) << target;
+      ::close(end.fd);
+    }
+    ASSERT_TRUE(process->Wait(Seconds(30))->has_value());
+  }
 }
 
 TEST_F(WorkerProgram, LaunchEndsWhereItsParentHasGone) {

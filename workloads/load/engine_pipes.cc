@@ -1,4 +1,4 @@
-#include "workloads/load/engine_pipe.h"
+#include "workloads/load/engine_pipes.h"
 
 #include <fmt/format.h>
 #include <sched.h>
@@ -71,8 +71,8 @@ int64_t PagesOf(const numa::PageRange& range, uint64_t page_bytes) {
 
 }  // namespace
 
-Judgement EnginePipe::Create(const settings::Variant& variant, int num_workers, int64_t pipe_bytes,
-                             std::shared_ptr<EnginePipe>& pipe) {
+Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers, int num_pipes,
+                              int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes) {
   Result<pipe::EngineConfig> config = ConfigOf(variant);
   if (!config.ok()) return JudgeCreation(config.status());
   const Result<numa::Topology> topology = numa::ReadTopology(numa::HostFiles());
@@ -83,14 +83,15 @@ Judgement EnginePipe::Create(const settings::Variant& variant, int num_workers, 
   for (int i = 0; i < num_workers; ++i) {
     setup.worker_cpus.push_back(cpus[static_cast<size_t>(i) % cpus.size()]);
   }
-  setup.pipes = {{.bytes = static_cast<uint64_t>(pipe_bytes)}};
+  setup.pipes.assign(static_cast<size_t>(num_pipes),
+                     pipe::PipeSetup{.bytes = static_cast<uint64_t>(pipe_bytes)});
   Result<std::unique_ptr<pipe::Engine>> engine = pipe::Engine::Create(setup, *topology);
   if (!engine.ok()) return JudgeCreation(engine.status());
-  pipe.reset(new EnginePipe(std::move(*engine)));
+  pipes.reset(new EnginePipes(std::move(*engine)));
   return {};
 }
 
-Counts EnginePipe::ReadCounts() const {
+Counts EnginePipes::ReadCounts() const {
   Counts counts;
   for (const memory::CounterValue& counter : engine_->Counters()) {
     counts.push_back({.name = std::string(counter.name),
@@ -101,7 +102,7 @@ Counts EnginePipe::ReadCounts() const {
   return counts;
 }
 
-Judgement EnginePipe::Conclude(v1::WorkerResult& result) {
+Judgement EnginePipes::Conclude(v1::WorkerResult& result) {
   result.set_emulated(engine_->topology().is_emulated());
   if (const Status sound = engine_->CheckConservation(); !sound.ok()) {
     return Failed("internal", sound.message());
@@ -110,7 +111,7 @@ Judgement EnginePipe::Conclude(v1::WorkerResult& result) {
 }
 
 // Every page of the arenas: they are resident, so none of them is a hole that asking would fill.
-Judgement EnginePipe::ProvePlacement(v1::WorkerResult& result) {
+Judgement EnginePipes::ProvePlacement(v1::WorkerResult& result) {
   const std::span<const numa::PageRange> arenas = engine_->pages().arenas();
   const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   std::map<numa::NodeId, int64_t> pages;

@@ -1,4 +1,4 @@
-#include "workloads/load/kernel_pipe.h"
+#include "workloads/load/kernel_pipes.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -11,6 +11,7 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "workloads/load/file_limit.h"
 
 namespace pipeyard::load {
 namespace {
@@ -29,7 +30,7 @@ int64_t ReadLimit(const char* path) {
   return has_line ? std::strtoll(text, nullptr, 10) : -1;
 }
 
-Judgement ExplainRefusedSize(int64_t pipe_bytes) {
+Judgement ExplainRefusedSize(int64_t pipe_bytes, int num_pipes) {
   const int64_t max_size = ReadLimit(kMaxSize);
   if (max_size >= 0 && pipe_bytes > max_size) {
     return NotApplicable(
@@ -38,38 +39,51 @@ Judgement ExplainRefusedSize(int64_t pipe_bytes) {
                     "needs CAP_SYS_RESOURCE",
                     pipe_bytes, max_size, pipe_bytes));
   }
-  const int64_t pages = (pipe_bytes + ::sysconf(_SC_PAGESIZE) - 1) / ::sysconf(_SC_PAGESIZE);
+  const int64_t pages =
+      (pipe_bytes + ::sysconf(_SC_PAGESIZE) - 1) / ::sysconf(_SC_PAGESIZE) * num_pipes;
   return NotApplicable(
       "pipe_size_limit",
       fmt::format("pipe_bytes {}: this user's pipes would exceed fs.pipe-user-pages-soft ({}) or "
-                  "fs.pipe-user-pages-hard ({}); {} more pages are needed",
-                  pipe_bytes, ReadLimit(kPagesSoft), ReadLimit(kPagesHard), pages));
+                  "fs.pipe-user-pages-hard ({}); {} pages are needed for {} pipes",
+                  pipe_bytes, ReadLimit(kPagesSoft), ReadLimit(kPagesHard), pages, num_pipes));
 }
 
-Judgement ExplainRefusedPipe(int error) {
+Judgement ExplainRefusedPipe(int error, int num_pipes) {
   if (error == ENFILE && ReadLimit(kPagesHard) > 0) {
     return NotApplicable(
         "pipe_size_limit",
         fmt::format("pipe(2): this user's pipes exceed fs.pipe-user-pages-hard ({}), or the "
-                    "system's open files fs.file-max; 16 more pages are needed",
-                    ReadLimit(kPagesHard)));
+                    "system's open files fs.file-max; {} more pages are needed",
+                    ReadLimit(kPagesHard), int64_t{16} * num_pipes));
   }
   return Failed("pipe_failed", ErrnoStatus("pipe", error).message());
 }
 
 }  // namespace
 
-Judgement KernelPipe::Create(int64_t pipe_bytes, std::shared_ptr<KernelPipe>& pipe) {
-  int ends[2];
-  if (::pipe2(ends, O_CLOEXEC) != 0) return ExplainRefusedPipe(errno);
-  pipe.reset(new KernelPipe(ends[0], ends[1]));
+Judgement KernelPipes::Create(int num_pipes, int64_t pipe_bytes,
+                              std::shared_ptr<KernelPipes>& pipes) {
   if (pipe_bytes > INT_MAX) {
     return NotApplicable(
         "pipe_size_limit",
         fmt::format("pipe_bytes {}: a kernel pipe holds at most {} bytes", pipe_bytes, INT_MAX));
   }
-  if (::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(pipe_bytes)) < 0) {
-    if (errno == EPERM) return ExplainRefusedSize(pipe_bytes);
+  if (Judgement allowed = RaiseFileLimit(int64_t{2} * num_pipes); !allowed.ok()) return allowed;
+  pipes.reset(new KernelPipes());
+  pipes->ends_.reserve(static_cast<size_t>(num_pipes));
+  for (int i = 0; i < num_pipes; ++i) {
+    if (Judgement added = pipes->AddPipe(pipe_bytes, num_pipes); !added.ok()) return added;
+  }
+  return {};
+}
+
+Judgement KernelPipes::AddPipe(int64_t pipe_bytes, int num_pipes) {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC) != 0) return ExplainRefusedPipe(errno, num_pipes);
+  ends_.push_back({.read = ends[0], .write = ends[1]});
+  if (::fcntl(ends[1], F_GETPIPE_SZ) != pipe_bytes &&
+      ::fcntl(ends[1], F_SETPIPE_SZ, static_cast<int>(pipe_bytes)) < 0) {
+    if (errno == EPERM) return ExplainRefusedSize(pipe_bytes, num_pipes);
     return Failed("pipe_failed", ErrnoStatus("fcntl F_SETPIPE_SZ", errno).message());
   }
   const int size = ::fcntl(ends[1], F_GETPIPE_SZ);
@@ -78,30 +92,28 @@ Judgement KernelPipe::Create(int64_t pipe_bytes, std::shared_ptr<KernelPipe>& pi
     return Void("pipe_size_not_obtained",
                 fmt::format("asked for a pipe of {} bytes, the kernel gave {}", pipe_bytes, size));
   }
-  pipe->size_bytes_ = size;
+  size_bytes_ = size;
   return {};
 }
 
-KernelPipe::~KernelPipe() {
-  Close(write_end_);
-  Close(read_end_);
+KernelPipes::~KernelPipes() { ReleaseInParent(); }
+
+void KernelPipes::KeepInChild(const PipeEnds& used) {
+  for (int i = 0; i < static_cast<int>(ends_.size()); ++i) {
+    const bool is_used = i >= used.first_pipe && i < used.first_pipe + used.num_pipes;
+    if (!is_used || !used.is_writer) Close(EndsOf(i).write);
+    if (!is_used || used.is_writer) Close(EndsOf(i).read);
+  }
 }
 
-int64_t KernelPipe::Write(Worker& /*worker*/, const std::byte* data, size_t size) {
-  const ssize_t written = ::write(write_end_, data, size);
-  return written < 0 ? -errno : written;
+void KernelPipes::ReleaseInParent() {
+  for (Ends& ends : ends_) {
+    Close(ends.write);
+    Close(ends.read);
+  }
 }
 
-int64_t KernelPipe::Read(Worker& /*worker*/, std::byte* data, size_t size) {
-  const ssize_t read = ::read(read_end_, data, size);
-  return read < 0 ? -errno : read;
-}
-
-void KernelPipe::CloseWriteEnd(Worker& /*worker*/) { Close(write_end_); }
-
-void KernelPipe::CloseReadEnd(Worker& /*worker*/) { Close(read_end_); }
-
-void KernelPipe::Close(int& end) {
+void KernelPipes::Close(int& end) {
   if (end < 0) return;
   ::close(end);
   end = -1;

@@ -1,9 +1,9 @@
-// EnginePipe: one pipe of the engine as a target of the load loops.
+// EnginePipes: pipes of the engine as a target of the load loops.
 //
 // Worker threads run where they are allowed to, as those of target kernel do; each has one of the
 // allowed CPUs as its own in the engine's eyes, in turn, from which its nearest memory follows.
 //
-// Thread safety: as KernelPipe: any number of workers in Write and Read, each end closed once by
+// Thread safety: as KernelPipes: any number of workers in Write and Read, each end closed once by
 // the last worker that uses it.
 #pragma once
 
@@ -15,36 +15,49 @@
 #include "proto/settings/variant.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/pipe_ends.h"
 #include "workloads/pipe/engine.h"
 
 namespace pipeyard::load {
 
-class EnginePipe {
+class EnginePipes {
  public:
   using Worker = pipe::Worker*;
 
-  // An engine with the variant's switches, `num_workers` workers and one pipe of at least
+  // An engine with the variant's switches, `num_workers` workers and `num_pipes` pipes of at least
   // `pipe_bytes`.
-  static Judgement Create(const settings::Variant& variant, int num_workers, int64_t pipe_bytes,
-                          std::shared_ptr<EnginePipe>& pipe);
+  static Judgement Create(const settings::Variant& variant, int num_workers, int num_pipes,
+                          int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes);
 
-  EnginePipe(const EnginePipe&) = delete;
-  EnginePipe& operator=(const EnginePipe&) = delete;
+  EnginePipes(const EnginePipes&) = delete;
+  EnginePipes& operator=(const EnginePipes&) = delete;
 
-  int64_t size_bytes() const { return static_cast<int64_t>(pipe_.capacity_bytes()); }
+  // Of each pipe.
+  int64_t size_bytes() const { return static_cast<int64_t>(engine_->pipe(0).capacity_bytes()); }
 
   Worker Attach(int worker_index) { return &engine_->worker(worker_index); }
   // Bytes moved, 0 for end of file (Read), or a negative errno.
-  int64_t Write(Worker worker, const std::byte* data, size_t size) {
-    return BytesOrError(pipe_.Write(*worker, data, size));
+  int64_t Write(Worker worker, int pipe, const std::byte* data, size_t size) {
+    return BytesOrError(engine_->pipe(pipe).Write(*worker, data, size));
   }
-  int64_t Read(Worker worker, std::byte* data, size_t size) {
-    return BytesOrError(pipe_.Read(*worker, data, size));
+  int64_t Read(Worker worker, int pipe, std::byte* data, size_t size) {
+    return BytesOrError(engine_->pipe(pipe).Read(*worker, data, size));
   }
 
-  void CloseWriteEnd(Worker worker) { static_cast<void>(pipe_.CloseWriter(*worker)); }
-  void CloseReadEnd(Worker worker) { static_cast<void>(pipe_.CloseReader(*worker)); }
+  void CloseWriteEnd(Worker worker, int pipe) {
+    static_cast<void>(engine_->pipe(pipe).CloseWriter(*worker));
+  }
+  void CloseReadEnd(Worker worker, int pipe) {
+    static_cast<void>(engine_->pipe(pipe).CloseReader(*worker));
+  }
+  // Ends belong to no process: the engine counts them in the region.
+  void KeepInChild(const PipeEnds& /*used*/) {}
+  void ReleaseInParent() {}
+
   void Interrupt() { engine_->Stop(); }
+
+  // For tests.
+  pipe::Engine& engine() { return *engine_; }
 
   // The engine's counters over all workers.
   Counts ReadCounts() const;
@@ -55,8 +68,7 @@ class EnginePipe {
   Judgement Conclude(v1::WorkerResult& result);
 
  private:
-  explicit EnginePipe(std::unique_ptr<pipe::Engine> engine)
-      : engine_(std::move(engine)), pipe_(engine_->pipe(0)) {}
+  explicit EnginePipes(std::unique_ptr<pipe::Engine> engine) : engine_(std::move(engine)) {}
 
   static int64_t BytesOrError(const pipe::IoResult& result) {
     return result.error != 0 ? -result.error : result.bytes;
@@ -64,7 +76,6 @@ class EnginePipe {
   Judgement ProvePlacement(v1::WorkerResult& result);
 
   const std::unique_ptr<pipe::Engine> engine_;
-  pipe::Pipe& pipe_;
 };
 
 // Switches of the variant that cannot act on messages of this size ("engine.page_cache").

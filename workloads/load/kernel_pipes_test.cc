@@ -1,4 +1,4 @@
-#include "workloads/load/kernel_pipe.h"
+#include "workloads/load/kernel_pipes.h"
 
 #include <fcntl.h>
 #include <gmock/gmock.h>
@@ -48,34 +48,34 @@ std::string AsNobody(const std::function<std::string()>& body) {
   return said;
 }
 
-TEST(KernelPipe, HasTheSizeAskedForRoundedUp) {
-  std::shared_ptr<KernelPipe> pipe;
-  ASSERT_TRUE(KernelPipe::Create(1, pipe).ok());
+TEST(KernelPipes, HasTheSizeAskedForRoundedUp) {
+  std::shared_ptr<KernelPipes> pipe;
+  ASSERT_TRUE(KernelPipes::Create(1, 1, pipe).ok());
   EXPECT_EQ(pipe->size_bytes(), ::sysconf(_SC_PAGESIZE));
-  ASSERT_TRUE(KernelPipe::Create(100'000, pipe).ok());
+  ASSERT_TRUE(KernelPipes::Create(1, 100'000, pipe).ok());
   EXPECT_EQ(pipe->size_bytes(), 131'072);
 }
 
-TEST(KernelPipe, MovesBytesThenEndsTheFile) {
-  std::shared_ptr<KernelPipe> pipe;
-  ASSERT_TRUE(KernelPipe::Create(65536, pipe).ok());
-  KernelPipe::Worker worker = pipe->Attach(0);
+TEST(KernelPipes, MovesBytesThenEndsTheFile) {
+  std::shared_ptr<KernelPipes> pipe;
+  ASSERT_TRUE(KernelPipes::Create(1, 65536, pipe).ok());
+  KernelPipes::Worker worker = pipe->Attach(0);
   std::byte sent[5] = {std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}, std::byte{5}};
   std::byte received[16] = {};
 
-  EXPECT_EQ(pipe->Write(worker, sent, sizeof(sent)), 5);
-  EXPECT_EQ(pipe->Read(worker, received, sizeof(received)), 5);
+  EXPECT_EQ(pipe->Write(worker, 0, sent, sizeof(sent)), 5);
+  EXPECT_EQ(pipe->Read(worker, 0, received, sizeof(received)), 5);
   EXPECT_EQ(std::memcmp(sent, received, sizeof(sent)), 0);
-  pipe->CloseWriteEnd(worker);
-  EXPECT_EQ(pipe->Read(worker, received, sizeof(received)), 0);
+  pipe->CloseWriteEnd(worker, 0);
+  EXPECT_EQ(pipe->Read(worker, 0, received, sizeof(received)), 0);
 }
 
-TEST(KernelPipe, BeyondPipeMaxSizeIsNotApplicableForTheUnprivileged) {
+TEST(KernelPipes, BeyondPipeMaxSizeIsNotApplicableForTheUnprivileged) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   const int64_t max_size = MaxSize();
   const std::string said = AsNobody([&]() -> std::string {
-    std::shared_ptr<KernelPipe> pipe;
-    const Judgement judged = KernelPipe::Create(max_size + 1, pipe);
+    std::shared_ptr<KernelPipes> pipe;
+    const Judgement judged = KernelPipes::Create(1, max_size + 1, pipe);
     return std::to_string(judged.outcome) + " " + judged.reason_code + " " + judged.reason_text;
   });
 
@@ -84,14 +84,14 @@ TEST(KernelPipe, BeyondPipeMaxSizeIsNotApplicableForTheUnprivileged) {
   EXPECT_THAT(said, HasSubstr("at least " + std::to_string(max_size + 1)));
 }
 
-TEST(KernelPipe, BeyondTheUsersPagesIsNotApplicableForTheUnprivileged) {
+TEST(KernelPipes, BeyondTheUsersPagesIsNotApplicableForTheUnprivileged) {
   if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
   const std::string said = AsNobody([]() -> std::string {
-    std::vector<std::shared_ptr<KernelPipe>> pipes;
+    std::vector<std::shared_ptr<KernelPipes>> pipes;
     // fs.pipe-user-pages-soft is 16,384 pages by default: 64 pipes of 1 MiB.
     for (int i = 0; i < 1000; ++i) {
-      std::shared_ptr<KernelPipe> pipe;
-      const Judgement judged = KernelPipe::Create(MaxSize(), pipe);
+      std::shared_ptr<KernelPipes> pipe;
+      const Judgement judged = KernelPipes::Create(1, MaxSize(), pipe);
       if (!judged.ok()) {
         return std::to_string(judged.outcome) + " " + judged.reason_code + " " + judged.reason_text;
       }
@@ -105,9 +105,9 @@ TEST(KernelPipe, BeyondTheUsersPagesIsNotApplicableForTheUnprivileged) {
   EXPECT_THAT(said, HasSubstr("fs.pipe-user-pages-soft"));
 }
 
-TEST(KernelPipe, BeyondWhatAnyKernelHasIsNotApplicable) {
-  std::shared_ptr<KernelPipe> pipe;
-  const Judgement judged = KernelPipe::Create(int64_t{1} << 40, pipe);
+TEST(KernelPipes, BeyondWhatAnyKernelHasIsNotApplicable) {
+  std::shared_ptr<KernelPipes> pipe;
+  const Judgement judged = KernelPipes::Create(1, int64_t{1} << 40, pipe);
 
   EXPECT_EQ(judged.outcome, v1::OUTCOME_NOT_APPLICABLE);
   EXPECT_EQ(judged.reason_code, "pipe_size_limit");

@@ -1,0 +1,17 @@
+#include "workloads/load/load_workers.h"
+
+#include "workloads/load/load_processes.h"
+#include "workloads/load/load_threads.h"
+
+namespace pipeyard::load {
+
+WorkerKind WorkerKindOf(std::string_view text) {
+  return text == "processes" ? WorkerKind::kProcesses : WorkerKind::kThreads;
+}
+
+std::unique_ptr<LoadWorkers> LoadWorkers::Make(WorkerKind kind) {
+  if (kind == WorkerKind::kProcesses) return std::make_unique<LoadProcesses>();
+  return std::make_unique<LoadThreads>();
+}
+
+}  // namespace pipeyard::load

@@ -72,7 +72,6 @@ ObjectAllocator::ObjectAllocator(Region& region, const Plan& plan,
       max_slab_bytes_(MaxSlabBytes(pages.page_bytes())),
       uses_sheaves_(options.form == SlabForm::kSheaves),
       is_strict_(options.is_strict_policy),
-      is_plain_(uses_sheaves_ && !is_strict_),
       // As the kernel keeps what sysfs shows as 0..100.
       gate_ratio_(static_cast<uint32_t>(options.defrag_ratio) * 10),
       num_workers_(pages.num_workers()),
@@ -89,7 +88,7 @@ ObjectAllocator::ObjectAllocator(Region& region, const Plan& plan,
       const uint64_t offset = next_sheaf;
       next_sheaf += Sheaf::Bytes(slab_class.sheaf_capacity);
       SheafAt(offset).size = 0;
-      SheafAt(offset).capacity = slab_class.sheaf_capacity;
+      SheafAt(offset).capacity = uses_sheaves_ ? slab_class.sheaf_capacity : 0;
       return offset;
     };
     for (int worker = 0; worker < num_workers_; ++worker) {
@@ -122,7 +121,8 @@ ObjectAllocator::ObjectAllocator(Region& region, const Plan& plan,
 ObjectAllocator::~ObjectAllocator() = default;
 
 ObjectWorker ObjectAllocator::MakeWorker(int index, PageWorker& pages) const {
-  return ObjectWorker{workers_ + index, counters_ + index, &pages, pages.local.preferred};
+  return ObjectWorker{workers_ + index, counters_ + index, pages.stock, &pages,
+                      pages.local.preferred};
 }
 
 Barn& ObjectAllocator::BarnOf(uint32_t class_index, numa::NodeId node) const {
@@ -152,7 +152,7 @@ numa::NodeId ObjectAllocator::AskStrictPolicy(ObjectWorker& worker) {
 
 ObjectRef ObjectAllocator::AllocateSlowly(ObjectWorker& worker, uint32_t size_bytes,
                                           numa::NodeId node) {
-  if (size_bytes > max_slab_bytes_) return AllocateLarge(worker, size_bytes, node);
+  if (!IsSlabSize(size_bytes)) return AllocateLarge(worker, size_bytes, node);
   if (lists_.is_broken()) [[unlikely]] {
     worker.counters->Add(ObjectCounter::kFailures);
     return kNoObject;
@@ -187,7 +187,7 @@ ObjectRef ObjectAllocator::AllocateSlowly(ObjectWorker& worker, uint32_t size_by
 }
 
 void ObjectAllocator::FreeSlowly(ObjectWorker& worker, ObjectRef object, uint32_t size_bytes) {
-  if (size_bytes > max_slab_bytes_) return FreeLarge(worker, object);
+  if (!IsSlabSize(size_bytes)) return FreeLarge(worker, object);
   const uint32_t class_index = SlabClassIndex(size_bytes);
   WorkerClass& mine = worker.state->classes[class_index];
   pages_->Uncharge(*worker.pages, mine.charge_bytes);

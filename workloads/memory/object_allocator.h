@@ -64,7 +64,8 @@ struct ObjectAllocatorOptions {
   uint64_t seed = 1;       // of the gate's dice; each worker has its own sequence
 };
 
-// SHARED. What one worker owns of one class.
+// SHARED. What one worker owns of one class. In the cpu-slab form the sheaves hold no object ever,
+// neither empty nor with room, so that the fast paths need not ask for the form.
 struct WorkerClass {
   uint64_t main;  // offsets of sheaves; nobody else touches them
   uint64_t spare;
@@ -92,6 +93,7 @@ PIPEYARD_CHECK_SHARED(ObjectReclaim);
 struct ObjectWorker {
   ObjectWorkerState* state = nullptr;
   CounterBlock<ObjectCounter>* counters = nullptr;
+  ChargeStock* stock = nullptr;  // of `pages`
   PageWorker* pages = nullptr;
   numa::NodeId local = 0;  // the memory node of the worker's CPU
 };
@@ -147,12 +149,14 @@ class ObjectAllocator {
   // to 32 bytes; its content is undefined. kNoObject when there is none: no memory, over the limit,
   // or is_broken(). `node`: kNoNode, or the preferred one.
   ObjectRef Allocate(ObjectWorker& worker, uint32_t size_bytes, numa::NodeId node = numa::kNoNode) {
-    if (node == numa::kNoNode && is_plain_ && size_bytes <= max_slab_bytes_) [[likely]] {
+    if (node == numa::kNoNode && !is_strict_ && IsSlabSize(size_bytes)) [[likely]] {
       WorkerClass& mine = worker.state->classes[SlabClassIndex(size_bytes)];
       Sheaf& sheaf = SheafAt(mine.main);
-      if (sheaf.size != 0 && worker.pages->stock->TryTake(mine.charge_bytes)) [[likely]] {
+      const uint32_t size = sheaf.size;
+      if (size != 0 && worker.stock->TryTake(mine.charge_bytes)) [[likely]] {
+        sheaf.size = size - 1;
         worker.counters->Add(ObjectCounter::kFastAllocations);
-        return sheaf.objects()[--sheaf.size];
+        return sheaf.objects()[size - 1];
       }
     }
     return AllocateSlowly(worker, size_bytes, node);
@@ -160,13 +164,15 @@ class ObjectAllocator {
 
   // `size_bytes` as it was allocated. kNoObject is not allowed.
   void Free(ObjectWorker& worker, ObjectRef object, uint32_t size_bytes) {
-    if (uses_sheaves_ && size_bytes <= max_slab_bytes_) [[likely]] {
+    if (IsSlabSize(size_bytes)) [[likely]] {
       WorkerClass& mine = worker.state->classes[SlabClassIndex(size_bytes)];
       Sheaf& sheaf = SheafAt(mine.main);
-      if (NodeOf(object) == worker.local && sheaf.size != sheaf.capacity &&
-          worker.pages->stock->TryGive(mine.charge_bytes)) [[likely]] {
+      const uint32_t size = sheaf.size;
+      if (size != sheaf.capacity && NodeOf(object) == worker.local &&
+          worker.stock->TryGive(mine.charge_bytes)) [[likely]] {
+        sheaf.size = size + 1;
         worker.counters->Add(ObjectCounter::kFastFrees);
-        sheaf.objects()[sheaf.size++] = object;
+        sheaf.objects()[size] = object;
         return;
       }
     }
@@ -213,6 +219,10 @@ class ObjectAllocator {
   ObjectAllocator(Region& region, const Plan& plan, const ObjectAllocatorOptions& options,
                   PageAllocator& pages, const numa::Topology& topology);
 
+  // Pages are never smaller than 4 KiB, so that a constant size is mostly known to be small.
+  bool IsSlabSize(uint32_t size_bytes) const {
+    return size_bytes <= MaxSlabBytes(4096) || size_bytes <= max_slab_bytes_;
+  }
   Sheaf& SheafAt(uint64_t offset) const { return *reinterpret_cast<Sheaf*>(base_ + offset); }
   Barn& BarnOf(uint32_t class_index, numa::NodeId node) const;
 
@@ -268,7 +278,6 @@ class ObjectAllocator {
   uint64_t max_slab_bytes_;
   bool uses_sheaves_;
   bool is_strict_;
-  bool is_plain_;  // sheaves and nothing to ask: the fast path
   uint32_t gate_ratio_;
   int num_workers_;
   ObjectWorkerState* workers_;

@@ -10,6 +10,8 @@ packages_to_test=(
   python3 procps sqlite3 libgtest-dev libgmock-dev librapidcheck-dev
   clang-16 libclang-rt-16-dev llvm-16 clang-format-14
 )
+# For tests/bench.sh: the peers.
+packages_to_bench=(python3 rt-tests libmimalloc2.0 util-linux)
 # For deploy/qemu/run. The guests' kernels are fetched, not installed: deploy/qemu/kernel.sh.
 packages_for_guests=(python3 qemu-system-x86 busybox-static)
 

@@ -11,7 +11,11 @@ import sys
 import tempfile
 from types import SimpleNamespace
 
+import engine
 import measures
+
+GROUPS = {"engine": engine.rows}
+WITHOUT_MEASURES = {"controller": "issue 4 of 6", "analysis": "issue 6 of 6"}
 
 
 def say(text):
@@ -46,7 +50,7 @@ def row_of(row, values):
     ours, theirs = values[row.ours], values[row.peer]
     ratios = [a / b for a, b in zip(ours, theirs)]
     return {"name": row.name, "peer": row.peer.name, "ratio": statistics.median(ratios), "ci95": median_interval(ratios),
-            "n": len(ratios), "unit": row.unit, "ours": statistics.median(ours), "theirs": statistics.median(theirs)}
+            "n": len(ratios), "unit": row.unit, "ours": statistics.median(ours), "theirs": statistics.median(theirs), "reach": row.reach}
 
 
 def describe_machine():
@@ -58,28 +62,29 @@ def describe_machine():
 
 def main():
     parser = argparse.ArgumentParser(prog="tests/bench.sh")
-    parser.add_argument("group", nargs="?", choices=[*measures.GROUPS, *measures.WITHOUT_MEASURES])
+    parser.add_argument("group", nargs="?", choices=[*GROUPS, *WITHOUT_MEASURES])
     parser.add_argument("--json", metavar="FILE", help="write the rows there as one JSON array, too")
     parser.add_argument("--rounds", type=int, default=9, help="at least 7")
     parser.add_argument("--duration-ms", type=int, default=1000, help="of each measurement")
+    parser.add_argument("--only", metavar="TEXT", help="rows whose name contains this")
     parser.add_argument("--seed", type=int, default=1, help="of the order within rounds")
     parser.add_argument("--worker", required=True, help=argparse.SUPPRESS)
-    parser.add_argument("--peer", required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--bench", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--protos", required=True, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.rounds < 7:
         parser.error("--rounds: an interval of the median needs at least 7 rounds here")
-    wanted = [arguments.group] if arguments.group else [*measures.GROUPS, *measures.WITHOUT_MEASURES]
+    wanted = [arguments.group] if arguments.group else [*GROUPS, *WITHOUT_MEASURES]
     results = []
     describe_machine()
     with tempfile.TemporaryDirectory() as folder:
-        folders = SimpleNamespace(worker=arguments.worker, peer=arguments.peer, protos=arguments.protos,
+        folders = SimpleNamespace(worker=arguments.worker, bench=arguments.bench, protos=arguments.protos,
                                   result=f"{folder}/result.pb")
         for group in wanted:
-            if group in measures.WITHOUT_MEASURES:
-                say(f"{group}: no measures yet ({measures.WITHOUT_MEASURES[group]})")
+            if group in WITHOUT_MEASURES:
+                say(f"{group}: no measures yet ({WITHOUT_MEASURES[group]})")
                 continue
-            rows = measures.GROUPS[group](folders, arguments.duration_ms)
+            rows = [row for row in GROUPS[group](folders, arguments.duration_ms) if not arguments.only or arguments.only in row.name]
             values = rounds(rows, arguments.rounds, arguments.seed)
             for row in rows:
                 results.append(row_of(row, values))

@@ -1,0 +1,39 @@
+"""The engine on machines with several real nodes: guest_test's tests, and the worker's own placement lines."""
+import os
+import re
+import unittest
+
+from guest import run
+
+GUEST_TEST = os.path.join(os.environ['PIPEYARD_TEST_DIR'], 'guest_test')
+WORKER = os.path.join(os.environ['PIPEYARD_BIN_DIR'], 'pipeyard-worker')
+THREE_NODES = ('--nodes', 3, '--distances', '10,31,21/31,10,41/21,41,10')
+
+
+class EngineTest(unittest.TestCase):
+    def run_tests(self, options, tests):
+        """Runs those of guest_test that `tests` names; each passes, none is skipped, and there are some."""
+        result = run(*options, GUEST_TEST, f'--gtest_filter={tests}')
+        output = result.stdout.decode(errors='replace')
+        self.assertEqual(result.returncode, 0, output[-4000:] + result.stderr.decode(errors='replace'))
+        self.assertRegex(output, r'\[  PASSED  \] [1-9]\d* test', output)
+        self.assertNotIn('SKIPPED', output)
+
+    def test_on_two_nodes(self):
+        self.run_tests(('--nodes', 2), '-OldKernel.*')
+
+    def test_on_three_nodes(self):
+        self.run_tests(THREE_NODES, '-OldKernel.*')
+
+    def test_with_a_node_of_memory_only(self):
+        self.run_tests((*THREE_NODES, '--cpuless', 2), '*Arenas*')
+
+    def test_on_a_kernel_without_weighted_interleave(self):
+        self.run_tests(('--nodes', 2, '--kernel', '6.1'), 'OldKernel.*:*Arenas*:KernelInterleave.*')
+
+    def test_the_worker_proves_where_its_memory_lies(self):
+        result = run('--nodes', 2, WORKER, 'run', '--workload', 'transfer', '--target', 'engine', '--set', 'duration=200ms',
+                     '--set', 'warmup=0', '--set', 'placement.memory=1')
+        output = result.stdout.decode(errors='replace')
+        self.assertEqual(result.returncode, 0, output + result.stderr.decode(errors='replace'))
+        self.assertRegex(output, re.compile(r'^placement', re.MULTILINE), output)

@@ -23,16 +23,18 @@ class WaitQueueTest : public ::testing::Test {
   }
 
   void Join(int node, bool is_exclusive = true) {
-    queue_->Join(region_->base(), nodes_[node], is_exclusive);
+    nodes_[node].sleeper.Prepare();
+    queue_->Join(region_->base(), nodes_[node].sleeper, nodes_[node].entry,
+                 is_exclusive ? WaitKind::kExclusive : WaitKind::kShared);
   }
-  void Leave(int node) { queue_->Leave(region_->base(), nodes_[node]); }
+  void Leave(int node) { queue_->Leave(region_->base(), nodes_[node].entry); }
   int WakeOne() {
     PendingWakes wakes;
     const int woken = queue_->WakeOne(region_->base(), wakes);
     wakes.Flush();
     return woken;
   }
-  bool IsQueued(int node) const { return nodes_[node].is_queued != 0; }
+  bool IsQueued(int node) const { return nodes_[node].entry.is_queued != 0; }
   int Count() const { return queue_->CountWaiters(region_->base()); }
 
   uint64_t nodes_offset_;
@@ -99,44 +101,44 @@ TEST_F(WaitQueueTest, AWakeUpBeforeTheSleepIsNotLost) {
   Join(0);
   WakeOne();
 
-  EXPECT_FALSE(SleepUntilWoken(nodes_[0]));
+  EXPECT_FALSE(SleepUntilWoken(nodes_[0].sleeper));
 }
 
 TEST_F(WaitQueueTest, ASleeperIsWoken) {
   Join(0);
-  std::thread sleeper([this] { SleepUntilWoken(nodes_[0]); });
-  ASSERT_TRUE(Eventually([&] { return nodes_[0].state.load() == WaitNode::kSleeping; }));
+  std::thread sleeper([this] { SleepUntilWoken(nodes_[0].sleeper); });
+  ASSERT_TRUE(Eventually([&] { return nodes_[0].sleeper.state.load() == Sleeper::kSleeping; }));
   WakeOne();
   sleeper.join();
 
-  EXPECT_EQ(nodes_[0].state.load(), WaitNode::kWoken);
+  EXPECT_EQ(nodes_[0].sleeper.state.load(), Sleeper::kWoken);
 }
 
 TEST_F(WaitQueueTest, AnInterruptionEndsTheSleepAndIsUsedUp) {
   Join(0);
-  std::thread sleeper([this] { SleepUntilWoken(nodes_[0]); });
-  ASSERT_TRUE(Eventually([&] { return nodes_[0].state.load() == WaitNode::kSleeping; }));
-  Interrupt(nodes_[0], Interruption::kOnce);
+  std::thread sleeper([this] { SleepUntilWoken(nodes_[0].sleeper); });
+  ASSERT_TRUE(Eventually([&] { return nodes_[0].sleeper.state.load() == Sleeper::kSleeping; }));
+  Interrupt(nodes_[0].sleeper, Interruption::kOnce);
   sleeper.join();
 
   EXPECT_TRUE(IsQueued(0));
-  EXPECT_TRUE(TakeInterruption(nodes_[0]));
-  EXPECT_FALSE(TakeInterruption(nodes_[0]));
+  EXPECT_NE(TakeInterruption(nodes_[0].sleeper), Interruption::kNone);
+  EXPECT_EQ(TakeInterruption(nodes_[0].sleeper), Interruption::kNone);
 }
 
 TEST_F(WaitQueueTest, AnInterruptionBeforeTheSleepPreventsIt) {
-  Interrupt(nodes_[0], Interruption::kOnce);
+  Interrupt(nodes_[0].sleeper, Interruption::kOnce);
   Join(0);
 
-  EXPECT_FALSE(SleepUntilWoken(nodes_[0]));
+  EXPECT_FALSE(SleepUntilWoken(nodes_[0].sleeper));
 }
 
 TEST_F(WaitQueueTest, AnInterruptionForGoodStays) {
-  Interrupt(nodes_[0], Interruption::kForGood);
-  Interrupt(nodes_[0], Interruption::kOnce);
+  Interrupt(nodes_[0].sleeper, Interruption::kForGood);
+  Interrupt(nodes_[0].sleeper, Interruption::kOnce);
 
-  EXPECT_TRUE(TakeInterruption(nodes_[0]));
-  EXPECT_TRUE(TakeInterruption(nodes_[0]));
+  EXPECT_NE(TakeInterruption(nodes_[0].sleeper), Interruption::kNone);
+  EXPECT_NE(TakeInterruption(nodes_[0].sleeper), Interruption::kNone);
 }
 
 }  // namespace

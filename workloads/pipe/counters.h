@@ -1,5 +1,5 @@
-// What the pipe's mechanisms did, per worker; the evidence for change 2 (pages allocated outside
-// the mutex).
+// What the pipe's mechanisms did, per worker; the evidence for change 1 (policy queries, remote
+// lines) and change 2 (pages allocated outside the mutex).
 //
 // Time under the mutex is sampled: every kHoldSampling-th acquisition of a worker is timed with
 // CLOCK_MONOTONIC. Two clock reads cost about 50 ns, more than a small operation; sampled they cost
@@ -27,6 +27,7 @@ enum class Counter {
   kPreallocToCache,
   kPreallocFreed,
   kFreedUnderMutex,
+  kPagesTrimmed,
   kMutexAcquisitions,
   kMutexContended,
   kMutexHoldSamples,
@@ -37,6 +38,17 @@ enum class Counter {
   kReaderWakeups,
   kWriterWakeups,
   kWakeCalls,
+  kPolls,
+  kPollSleeps,
+  kWatchWaits,
+  kWatchSleeps,
+  kPipesCreated,
+  kPipesFreed,
+  kResizes,
+  kResizesRefused,
+  kPolicyQueries,
+  kRemoteLines,
+  kRemoteAccess,
   kCount,
 };
 // In the order of Counter.

@@ -2,21 +2,11 @@
 
 #include <unistd.h>
 
-#include <algorithm>
-#include <bit>
 #include <string>
 #include <utility>
 
 namespace pipeyard::pipe {
 namespace {
-
-// F_SETPIPE_SZ refuses more than 2^31 bytes.
-constexpr uint64_t kMaxPipeBytes = uint64_t{1} << 31;
-
-uint32_t SlotsFor(uint64_t bytes, uint64_t page_bytes) {
-  if (bytes == 0) return kDefaultSlots;
-  return static_cast<uint32_t>(std::bit_ceil((bytes - 1) / page_bytes + 1));
-}
 
 // What pipes and lists can hold at most, and a margin of 1 MiB: no write fails for want of memory
 // unless a test asks for that.
@@ -25,9 +15,20 @@ uint64_t DefaultArenaBytes(const EngineSetup& setup, uint64_t page_bytes) {
   constexpr uint64_t kMaxPreallocated = 8;
   uint64_t pages = setup.worker_cpus.size() * (memory::kListHigh + kMaxPreallocated);
   for (const PipeSetup& pipe : setup.pipes) {
-    pages += SlotsFor(pipe.bytes, page_bytes) + CachedPages::kCapacity;
+    pages += SlotsForSize(pipe.bytes, page_bytes) + kDefaultSlots + CachedPages::kCapacity;
   }
+  pages += setup.extra_slots + uint64_t{setup.extra_pipes} * CachedPages::kCapacity;
   return memory::AlignUp(pages * page_bytes + kMargin, page_bytes);
+}
+
+// Infos and rings, old and new at once while a pipe is resized.
+uint64_t ObjectBytes(const EngineSetup& setup, uint64_t page_bytes) {
+  constexpr uint64_t kMargin = 1 << 20;
+  uint64_t bytes = kMargin;
+  for (const PipeSetup& pipe : setup.pipes) {
+    bytes += 4 * sizeof(Slot) * (SlotsForSize(pipe.bytes, page_bytes) + kDefaultSlots) + 512;
+  }
+  return bytes + setup.extra_pipes * uint64_t{512} + 4 * sizeof(Slot) * setup.extra_slots;
 }
 
 }  // namespace
@@ -35,6 +36,13 @@ uint64_t DefaultArenaBytes(const EngineSetup& setup, uint64_t page_bytes) {
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
                                                const numa::Topology& host) {
   if (setup.worker_cpus.empty()) return InvalidArgument("engine: no worker");
+  if (setup.num_users == 0) return InvalidArgument("engine: no user");
+  if (setup.config.defrag_ratio < 0 || setup.config.defrag_ratio > 100) {
+    return InvalidArgument("engine.defrag_ratio: must be 0 to 100");
+  }
+  if (setup.config.remote_access < Nanos(0)) {
+    return InvalidArgument("engine.topology: remote_access below 0");
+  }
   if (setup.config.wait_spin < Nanos(0)) return InvalidArgument("engine.wait_spin: below 0");
   for (const PipeSetup& pipe : setup.pipes) {
     if (pipe.bytes > kMaxPipeBytes) {
@@ -63,13 +71,12 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
       layout.Add(sizeof(memory::WaitNode) * num_workers, memory::kCacheLine);
   const uint64_t counters_offset =
       layout.Add(sizeof(PipeCounters) * num_workers, memory::kCacheLine);
-  std::vector<std::pair<uint64_t, uint64_t>> pipe_offsets;  // info, slots
-  for (const PipeSetup& pipe : setup.pipes) {
-    const uint64_t info = layout.Add(sizeof(PipeInfo), memory::kCacheLine);
-    const uint64_t slots =
-        layout.Add(sizeof(Slot) * SlotsFor(pipe.bytes, options.page_bytes), memory::kCacheLine);
-    pipe_offsets.emplace_back(info, slots);
-  }
+  const uint64_t entries_offset =
+      layout.Add(sizeof(WorkerEntries) * num_workers, memory::kCacheLine);
+  const uint64_t lists_offset = layout.Add(sizeof(PipeList) * num_workers, memory::kCacheLine);
+  const uint64_t users_offset = layout.Add(sizeof(PipeUser) * setup.num_users, memory::kCacheLine);
+  const uint64_t object_bytes = ObjectBytes(setup, options.page_bytes);
+  const uint64_t objects_offset = layout.Add(object_bytes, memory::kCacheLine);
   const uint64_t metadata_bytes = layout.size_bytes();
   PIPEYARD_ASSIGN_OR_RETURN(const memory::PageAllocator::Plan plan,
                             memory::PageAllocator::AddTo(layout, options, self.topology_));
@@ -81,6 +88,8 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
 
   auto* wait_nodes = region.At<memory::WaitNode>(nodes_offset);
   self.counters_ = region.At<PipeCounters>(counters_offset);
+  auto* entries = region.At<WorkerEntries>(entries_offset);
+  self.host_weights_ = setup.config.host_weights;
   self.workers_.resize(num_workers);
   for (size_t i = 0; i < num_workers; ++i) {
     Worker& worker = self.workers_[i];
@@ -91,24 +100,37 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
     worker.pages_ = self.pages_->MakeWorker(worker.index_);
     worker.wait_node_ = &wait_nodes[i];
     worker.counters_ = &self.counters_[i];
+    worker.entries_ = &entries[i];
+    if (setup.config.policy) worker.task_policy_.SetPolicy(*setup.config.policy);
+    const numa::NodeId local = self.topology_.LocalMemoryNode(worker.cpu_);
+    self.fallback_orders_.push_back(self.topology_.FallbackOrder(local));
+    worker.policy_context_ = {local, self.fallback_orders_.back(), self.topology_.memory_nodes(),
+                              &self.host_weights_};
   }
-  self.environment_ = {region.base(),      self.pages_.get(),       wait_nodes,
-                       self.num_workers(), setup.config.page_cache, setup.config.wait_spin};
-  for (size_t i = 0; i < setup.pipes.size(); ++i) {
-    auto* info = region.At<PipeInfo>(pipe_offsets[i].first);
-    const uint32_t slots = SlotsFor(setup.pipes[i].bytes, options.page_bytes);
-    const uint32_t position = setup.pipes[i].first_position;
-    static_cast<void>(info->mutex.Lock());
-    info->head_tail.store(HeadTail{position, position}.Pack(), std::memory_order_relaxed);
-    info->max_usage.store(slots, std::memory_order_relaxed);
-    info->ring_slots.store(slots, std::memory_order_relaxed);
-    info->readers.store(1, std::memory_order_relaxed);
-    info->writers.store(1, std::memory_order_relaxed);
-    info->files = 2;
-    std::fill(std::begin(info->cache.pages), std::end(info->cache.pages), memory::kNoPage);
-    info->slots_offset = pipe_offsets[i].second;
-    info->mutex.Unlock();
-    self.pipes_.push_back(std::unique_ptr<Pipe>(new Pipe(self.environment_, info)));
+  self.objects_.Attach(region, objects_offset, object_bytes);
+  PipeEnvironment& environment = self.environment_;
+  environment.region = region.base();
+  environment.pages = self.pages_.get();
+  environment.objects = &self.objects_;
+  environment.wait_nodes = wait_nodes;
+  environment.lists = region.At<PipeList>(lists_offset);
+  environment.num_workers = self.num_workers();
+  environment.users = region.At<PipeUser>(users_offset);
+  environment.limits = setup.limits;
+  environment.metadata_placement = setup.config.metadata_placement;
+  environment.page_cache = setup.config.page_cache;
+  environment.interleave_bulk = setup.config.interleave_bulk;
+  environment.has_accounting = setup.config.has_accounting;
+  environment.wait_spin = setup.config.wait_spin;
+  environment.wakeup = setup.config.wakeup;
+  environment.poll_wakeup = setup.config.poll_wakeup;
+  for (const PipeSetup& pipe : setup.pipes) {
+    const CreatedPipe created = self.CreatePipe(self.workers_[0], pipe);
+    if (!created.ok()) {
+      return ResourceExhausted("engine: create pipe " + std::to_string(self.pipes_.size()) + ": " +
+                               ErrnoText(created.error));
+    }
+    self.pipes_.push_back(created.pipe);
   }
   return engine;
 }
@@ -117,7 +139,7 @@ Engine::~Engine() = default;
 
 void Engine::Stop() {
   for (Worker& worker : workers_) {
-    memory::Interrupt(*worker.wait_node_, memory::Interruption::kForGood);
+    memory::Interrupt(worker.sleeper(), memory::Interruption::kForGood);
   }
 }
 
@@ -137,80 +159,6 @@ std::vector<memory::CounterValue> Engine::Counters() const {
   }
   for (const memory::CounterValue& value : pages_->Counters()) values.push_back(value);
   return values;
-}
-
-Status Engine::CheckConservation() {
-  PIPEYARD_ASSIGN_OR_RETURN(memory::PageCensus census, pages_->TakeCensus());
-  uint64_t in_rings = 0;
-  uint64_t cached = 0;
-  auto take = [&](uint64_t page) {
-    if (page >= census.is_allocated.size() || !census.is_allocated[page]) return false;
-    census.is_allocated[page] = false;
-    return true;
-  };
-  for (size_t i = 0; i < pipes_.size(); ++i) {
-    PipeInfo& info = *pipes_[i]->info_;
-    bool is_sound = true;
-    static_cast<void>(info.mutex.Lock());
-    const auto* slots = region_->At<Slot>(info.slots_offset);
-    const uint32_t mask = info.ring_slots.load(std::memory_order_relaxed) - 1;
-    HeadTail ends = pipes_[i]->Ends();
-    is_sound = ends.Occupancy() <= mask + 1;
-    for (; is_sound && !ends.IsEmpty(); ++ends.tail, ++in_rings) {
-      const Slot& slot = slots[ends.tail & mask];
-      is_sound =
-          slot.length != 0 && slot.offset + slot.length <= pages_->page_bytes() && take(slot.page);
-    }
-    for (const memory::PageId page : info.cache.pages) {
-      if (page == memory::kNoPage) continue;
-      is_sound = is_sound && take(page);
-      ++cached;
-    }
-    info.mutex.Unlock();
-    if (!is_sound) {
-      return Internal("conservation: pipe " + std::to_string(i) +
-                      " holds a page that is free or held twice, or a slot that cannot be");
-    }
-  }
-  if (in_rings + cached != census.num_allocated) {
-    return Internal("conservation: " + std::to_string(census.num_allocated) + " pages allocated, " +
-                    std::to_string(in_rings) + " in rings and " + std::to_string(cached) +
-                    " cached");
-  }
-  return Status::Ok();
-}
-
-Result<PlacementProof> Engine::ProvePlacement() {
-  PIPEYARD_ASSIGN_OR_RETURN(const memory::PageCensus census, pages_->TakeCensus());
-  const std::vector<numa::PageRange>& arenas = pages_->arenas();
-  PlacementProof proof;
-  proof.is_emulated = topology_.is_emulated();
-  const auto host_page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const uint64_t host_pages_per_page = pages_->page_bytes() / host_page_bytes;
-  std::vector<uint64_t> first_page;
-  uint64_t next_page = 0;
-  for (const numa::PageRange& arena : arenas) {
-    first_page.push_back(next_page);
-    next_page += arena.size_bytes / pages_->page_bytes();
-  }
-  auto is_allocated = [&](size_t arena, uint64_t host_page) {
-    return census.is_allocated[first_page[arena] + host_page / host_pages_per_page];
-  };
-  if (!proof.is_emulated) {
-    PIPEYARD_ASSIGN_OR_RETURN(
-        proof.nodes, numa::VerifyPlacement(*kernel_, arenas, host_page_bytes, is_allocated));
-    for (const numa::PlacementCount& count : proof.nodes) proof.misplaced += count.misplaced();
-    return proof;
-  }
-  for (size_t i = 0; i < arenas.size(); ++i) {
-    numa::PlacementCount count;
-    count.expected = arenas[i].node;
-    for (uint64_t page = 0; page < arenas[i].size_bytes / host_page_bytes; ++page) {
-      if (is_allocated(i, page)) ++count.pages_on[count.expected];
-    }
-    proof.nodes.push_back(std::move(count));
-  }
-  return proof;
 }
 
 }  // namespace pipeyard::pipe

@@ -7,6 +7,7 @@
 //   PIPEYARD_ASSIGN_OR_RETURN(auto engine, Engine::Create(setup, host_topology));
 //   // in the thread or child of worker i, which has pinned itself to engine->worker(i).host_cpu():
 //   engine->pipe(0).Write(engine->worker(i), buffer, size);
+//   CreatedPipe created = engine->CreatePipe(engine->worker(i));      // at any time
 //   // when all are done:
 //   for (const auto& [name, unit, value] : engine->Counters()) ...
 //
@@ -32,20 +33,21 @@
 
 namespace pipeyard::pipe {
 
-struct PipeSetup {
-  // Rounded up to a power of two pages, as F_SETPIPE_SZ does. 0: 16 slots.
-  uint64_t bytes = 0;
-  // Where head and tail begin; for tests of the wrap at 2^32.
-  uint32_t first_position = 0;
-};
+// The pipes that an engine has from the start: made by worker 0, in order.
+using PipeSetup = PipeOptions;
 
 struct EngineSetup {
   EngineConfig config;
   std::vector<numa::CpuId> worker_cpus;  // of the topology; one worker per entry
   std::vector<PipeSetup> pipes;
   uint64_t page_bytes = 0;  // 0: the host's page size
-  // Per node with memory. 0: twice what the pipes and the workers' lists can hold.
+  // Per node with memory. 0: what `pipes`, `extra_slots` and the workers' lists can hold.
   uint64_t arena_bytes = 0;
+  // For pipes made later: how many of them live at once, and their slots in all.
+  uint32_t extra_pipes = 0;
+  uint64_t extra_slots = 0;
+  PipeLimits limits;
+  uint32_t num_users = 1;              // at least 1
   numa::NumaKernel* kernel = nullptr;  // nullptr: the machine's
 };
 
@@ -72,13 +74,24 @@ class Engine {
   int num_workers() const { return static_cast<int>(workers_.size()); }
   Worker& worker(int index) { return workers_[static_cast<size_t>(index)]; }
   int num_pipes() const { return static_cast<int>(pipes_.size()); }
-  Pipe& pipe(int index) { return *pipes_[static_cast<size_t>(index)]; }
+  // Those of EngineSetup::pipes; until their last close.
+  Pipe& pipe(int index) { return pipes_[static_cast<size_t>(index)]; }
+  // Slots charged to a user.
+  uint64_t UserSlots(uint32_t user) const { return environment_.users[user].slots.load(); }
   // The host's, or the emulated one.
   const numa::Topology& topology() const { return topology_; }
   memory::PageAllocator& pages() { return *pages_; }
   const memory::Region& region() const { return *region_; }
   // False where the arenas could not be bound to their nodes (or are emulated).
   bool is_bound() const { return pages_->is_bound(); }
+
+  // pipe(2) by `worker`, in the thread or process that it is; its CPU, policy and user decide.
+  // Every process of the engine can use the pipe (Attach()).
+  CreatedPipe CreatePipe(Worker& worker, const PipeOptions& options = {}) {
+    return pipe::CreatePipe(environment_, worker, options);
+  }
+  // A pipe that another worker made, by its offset().
+  Pipe Attach(uint64_t offset) const { return Pipe(environment_, offset); }
 
   // Ends every wait of every worker, now and later, with EINTR. For the end of an attempt that went
   // wrong; cannot be undone.
@@ -89,8 +102,8 @@ class Engine {
   // One counter of the pipe; for tests.
   uint64_t Count(Counter counter) const;
 
-  // Every page is in exactly one place: allocated = cached + in rings, the rest free. Errors:
-  // kInternal says what does not add up.
+  // Every page is in exactly one place: allocated = cached + in rings, the rest free; every object
+  // is a live pipe's info or ring. Errors: kInternal says what does not add up.
   Status CheckConservation();
   // Errors: kFailedPrecondition when the kernel does not answer.
   Result<PlacementProof> ProvePlacement();
@@ -103,9 +116,12 @@ class Engine {
   numa::NumaKernel* kernel_ = nullptr;
   std::unique_ptr<memory::Region> region_;
   std::unique_ptr<memory::PageAllocator> pages_;
-  Pipe::Environment environment_;
+  ObjectSource objects_;
+  PipeEnvironment environment_;
+  memory::WeightTable host_weights_;
+  std::vector<std::vector<numa::NodeId>> fallback_orders_;  // by worker
   std::vector<Worker> workers_;
-  std::vector<std::unique_ptr<Pipe>> pipes_;
+  std::vector<Pipe> pipes_;
   PipeCounters* counters_ = nullptr;  // by worker
 };
 

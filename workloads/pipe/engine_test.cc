@@ -29,15 +29,28 @@ void FillAndDrain(Engine& engine, int writer, int reader) {
   engine.pipe(0).Read(engine.worker(reader), data.data(), 30000, IoMode::kNonblocking);
 }
 
-TEST(PageCacheName, IsReadBackAndTheOthersAreRefused) {
-  for (const PageCache page_cache : {PageCache::kTwoPage, PageCache::kPrealloc}) {
-    EXPECT_EQ(*ParsePageCache(PageCacheName(page_cache)), page_cache);
-  }
-  for (const char* text : {"one-page", "prealloc-v1", "pool"}) {
-    EXPECT_EQ(ParsePageCache(text).status().code(), StatusCode::kUnimplemented);
-    EXPECT_NE(ParsePageCache(text).status().message().find("not supported yet"), std::string::npos);
-  }
-  EXPECT_EQ(ParsePageCache("three-page").status().code(), StatusCode::kInvalidArgument);
+TEST(EngineConfig, EveryWordIsReadBackAndOthersAreRefused) {
+  for (const char* text : {"two-page", "one-page", "prealloc-v1", "prealloc", "pool"})
+    EXPECT_EQ(PageCacheName(*ParsePageCache(text)), text);
+  for (const char* text : {"sheaves", "cpu-slab"})
+    EXPECT_EQ(SlabFormName(*ParseSlabForm(text)), text);
+  for (const char* text : {"resident", "on-demand"})
+    EXPECT_EQ(PageSourceName(*ParsePageSource(text)), text);
+  for (const char* text : {"was-full", "always"}) EXPECT_EQ(WakeupName(*ParseWakeup(text)), text);
+  for (const char* text : {"poll-usage", "none", "edge-consumers"})
+    EXPECT_EQ(PollWakeupName(*ParsePollWakeup(text)), text);
+  EXPECT_TRUE(*ParseOnOff("engine.fastpath", "on"));
+  EXPECT_FALSE(*ParseOnOff("engine.fastpath", "off"));
+
+  EXPECT_EQ(ParsePageCache("three-page").status().message(),
+            "engine.page_cache: 'three-page': must be two-page, one-page, prealloc-v1, prealloc or "
+            "pool");
+  EXPECT_EQ(ParseSlabForm("").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParsePageSource("swap").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseWakeup("never").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParsePollWakeup("some").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(ParseOnOff("engine.fastpath", "yes").status().message(),
+            "engine.fastpath: 'yes': must be on or off");
 }
 
 TEST(Engine, PipeSizesAreRoundedAsTheKernelDoes) {
@@ -111,7 +124,9 @@ TEST(Engine, WhenMemoryRunsOutWritesSaySo) {
 }
 
 TEST(Engine, CountersHaveDistinctNamesUnitsAndHelp) {
-  const auto engine = *Engine::Create(SmallSetup(), OneNodeHost());
+  EngineSetup setup = SmallSetup();
+  setup.pipes.clear();
+  const auto engine = *Engine::Create(setup, OneNodeHost());
   std::set<std::string_view> names;
   for (const memory::CounterValue& counter : engine->Counters()) {
     EXPECT_TRUE(names.insert(counter.name).second) << counter.name;

@@ -1,6 +1,7 @@
 #include "workloads/pipe/pipe.h"
 
 #include <errno.h>
+#include <sched.h>
 
 #include <utility>
 
@@ -8,13 +9,14 @@
 #include "workloads/pipe/pipe_lock.h"
 
 namespace pipeyard::pipe {
-Slot& Pipe::SlotAt(uint32_t position) {
+
+Slot& Pipe::SlotAt(uint32_t position) const {
   const uint32_t mask = info_->ring_slots.load(std::memory_order_relaxed) - 1;
-  return reinterpret_cast<Slot*>(env_.region + info_->slots_offset)[position & mask];
+  return reinterpret_cast<Slot*>(env_->region + info_->slots_offset)[position & mask];
 }
 
 bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
-  const int64_t deadline = memory::MonotonicNanos() + env_.wait_spin.count();
+  const int64_t deadline = memory::MonotonicNanos() + env_->wait_spin.count();
   const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   do {
     for (int i = 0; i < 16; ++i) {
@@ -23,16 +25,18 @@ bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
           is_reader
               ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
               : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0;
-      if (is_ready || memory::IsInterrupted(worker.wait_node())) return true;
+      if (is_ready || memory::IsInterrupted(worker.sleeper())) return true;
       memory::SpinPause();
     }
+    // Whoever is waited for may need this very CPU: spinning on would keep it from there.
+    ::sched_yield();
   } while (memory::MonotonicNanos() < deadline);
   return false;
 }
 
 void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
                  memory::PendingWakes& wakes) NO_THREAD_SAFETY_ANALYSIS {
-  if (env_.wait_spin > Nanos(0)) {
+  if (env_->wait_spin > Nanos(0)) {
     lock.Release();
     if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
     const bool is_ready = SpinUntil(is_reader, worker);
@@ -47,92 +51,67 @@ void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
     if (!must_wait) return;
   }
   memory::WaitQueue& queue = is_reader ? info_->readers_waiting : info_->writers_waiting;
-  queue.Join(env_.region, worker.wait_node(), /*is_exclusive=*/true);
+  worker.sleeper().Prepare();
+  queue.Join(env_->region, worker.sleeper(), worker.wait_node().entry,
+             memory::WaitKind::kExclusive);
   worker.Count(is_reader ? Counter::kReaderSleeps : Counter::kWriterSleeps);
   lock.Release();
   if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
-  memory::SleepUntilWoken(worker.wait_node());
+  memory::SleepUntilWoken(worker.sleeper());
   lock.Retake();
   // A dead owner may have left the queue half written.
-  if (!lock.is_owner_dead()) queue.Leave(env_.region, worker.wait_node());
+  if (!lock.is_owner_dead()) queue.Leave(env_->region, worker.wait_node().entry);
+}
+
+int Pipe::TakeInterruption(Worker& worker) {
+  switch (memory::TakeInterruption(worker.sleeper())) {
+    case memory::Interruption::kNone:
+      return 0;
+    case memory::Interruption::kOnce:
+    case memory::Interruption::kForGood:
+      return EINTR;
+    case memory::Interruption::kOwnerDied:
+      break;
+  }
+  return EOWNERDEAD;
 }
 
 void Pipe::SpreadOwnerDeath() {
-  for (int i = 0; i < env_.num_workers; ++i) {
-    memory::Interrupt(env_.wait_nodes[i], memory::Interruption::kForGood);
-  }
-}
-
-int Pipe::OpenReader(Worker& worker) { return ChangeEnds(worker, 1, 0); }
-int Pipe::OpenWriter(Worker& worker) { return ChangeEnds(worker, 0, 1); }
-int Pipe::CloseReader(Worker& worker) { return ChangeEnds(worker, -1, 0); }
-int Pipe::CloseWriter(Worker& worker) { return ChangeEnds(worker, 0, -1); }
-
-int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
-  PipeLock lock(*info_, worker);
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath();
-    return EOWNERDEAD;
-  }
-  const uint32_t readers =
-      info_->readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);
-  const uint32_t writers =
-      info_->writers.load(std::memory_order_relaxed) + static_cast<uint32_t>(writer_change);
-  info_->readers.store(readers, std::memory_order_relaxed);
-  info_->writers.store(writers, std::memory_order_relaxed);
-  info_->files += static_cast<uint32_t>(reader_change + writer_change);
-  const bool is_close = reader_change + writer_change < 0;
-  // Everybody, not the first one only: each of them has to see the end of file or the broken pipe
-  // by itself (H3).
-  if (is_close && (readers == 0) != (writers == 0)) {
-    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeAll(env_.region));
-    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeAll(env_.region));
-  }
-  if (info_->files == 0) ReleasePages(worker);
-  return 0;
-}
-
-void Pipe::ReleasePages(Worker& worker) {
-  HeadTail ends = Ends();
-  for (; !ends.IsEmpty(); ++ends.tail) {
-    Slot& slot = SlotAt(ends.tail);
-    slot.kind = SlotKind::kNone;
-    env_.pages->Put(worker.pages(), static_cast<memory::PageId>(slot.page));
-  }
-  Publish(ends);
-  for (memory::PageId& page : info_->cache.pages) {
-    if (page != memory::kNoPage)
-      env_.pages->Put(worker.pages(), std::exchange(page, memory::kNoPage));
+  for (int i = 0; i < env_->num_workers; ++i) {
+    memory::Interrupt(env_->wait_nodes[i].sleeper, memory::Interruption::kOwnerDied);
   }
 }
 
 int64_t Pipe::QueuedBytes(Worker& worker) {
   PipeLock lock(*info_, worker);
-  if (lock.is_owner_dead()) return -EOWNERDEAD;
+  if (lock.is_owner_dead()) {
+    lock.Release();
+    SpreadOwnerDeath();
+    return -EOWNERDEAD;
+  }
   int64_t bytes = 0;
   for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) bytes += SlotAt(ends.tail).length;
   return bytes;
 }
 
 uint64_t Pipe::capacity_bytes() const {
-  return info_->max_usage.load(std::memory_order_relaxed) * env_.pages->page_bytes();
+  return info_->max_usage.load(std::memory_order_relaxed) * env_->pages->page_bytes();
 }
 
 uint32_t Pipe::ring_slots() const { return info_->ring_slots.load(std::memory_order_relaxed); }
 
 uint32_t Pipe::Occupancy() const { return Ends().Occupancy(); }
 
-int Pipe::CountWaitingReaders() {
+int Pipe::CountWaitingReaders() const {
   static_cast<void>(info_->mutex.Lock());
-  const int count = info_->readers_waiting.CountWaiters(env_.region);
+  const int count = info_->readers_waiting.CountWaiters(env_->region);
   info_->mutex.Unlock();
   return count;
 }
 
-int Pipe::CountWaitingWriters() {
+int Pipe::CountWaitingWriters() const {
   static_cast<void>(info_->mutex.Lock());
-  const int count = info_->writers_waiting.CountWaiters(env_.region);
+  const int count = info_->writers_waiting.CountWaiters(env_->region);
   info_->mutex.Unlock();
   return count;
 }

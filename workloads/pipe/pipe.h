@@ -1,22 +1,23 @@
-// Pipe: the kernel's pipe in user space, with its semantics (kernel-mechanisms.md A1 to A4): a ring
-// of page slots under one mutex, merging of short writes, atomic writes up to PIPE_BUF, exclusive
-// and chained wake-ups.
+// Pipe: the kernel's pipe in user space, with its semantics (kernel-mechanisms.md A): a ring of
+// page slots under one mutex, merging of short writes, atomic writes up to PIPE_BUF, packets,
+// exclusive and chained wake-ups, sizes and limits.
 //
-// It has no file descriptors and raises no signal: whether an operation is nonblocking is said at
-// each call, and IoResult says where the kernel would have sent SIGPIPE.
+// This is a handle: it says where a pipe lies. It has no file descriptors and raises no signal:
+// what an open file would say (nonblocking, O_DIRECT) is said at each call, and IoResult says where
+// the kernel would have sent SIGPIPE.
 //
 //   IoResult result = pipe.Write(worker, buffer, size);
 //   if (result.error != 0) ...
 //
 // Thread safety: any number of workers at once, each worker in one call at a time; in threads or
-// processes. Ownership: the Engine owns it; buffers are borrowed for the call.
+// processes. Ownership: the pipe belongs to its open ends: the last close frees it, and handles
+// must not be used from then on. Buffers are borrowed for the call.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
 
-#include "base/units.h"
-#include "workloads/pipe/engine_config.h"
+#include "workloads/pipe/environment.h"
 #include "workloads/pipe/pipe_info.h"
 #include "workloads/pipe/worker.h"
 
@@ -24,10 +25,10 @@ namespace pipeyard::pipe {
 
 // POSIX's and Linux's, whatever the page size.
 inline constexpr size_t kPipeBuf = 4096;
-inline constexpr uint32_t kDefaultSlots = 16;
 
-// What a call returned. Errors are errno values: EAGAIN, EPIPE, ENOMEM, EINTR (interrupted before
-// anything was moved), EOWNERDEAD (a worker died inside this pipe; every later call says so too).
+// What a call returned. Errors are errno values: EAGAIN, EPIPE, ENOMEM, ENOBUFS, EINTR (interrupted
+// before anything was moved), EOWNERDEAD (a worker died inside this pipe, or elsewhere in the
+// engine while this call waited; every later call on a pipe that somebody died in says so too).
 struct IoResult {
   int64_t bytes = 0;  // moved; 0 where error != 0, and at end of file
   int error = 0;
@@ -36,27 +37,57 @@ struct IoResult {
   bool ok() const { return error == 0; }
 };
 
-enum class IoMode { kBlocking, kNonblocking };
+// What the file and the request say, for one call.
+using IoFlags = uint32_t;
+enum IoFlag : uint32_t {
+  kIoBlocking = 0,
+  kIoNonblocking = 1,  // O_NONBLOCK
+  kIoPacket = 2,       // O_DIRECT: this write makes packets
+  kIoNoSignal = 4,     // no SIGPIPE
+};
+enum class IoMode : uint32_t { kBlocking = kIoBlocking, kNonblocking = kIoNonblocking };
+
+// The two files of a pipe.
+enum class PipeEnd : uint8_t { kRead, kWrite };
 
 class PipeLock;
 
 class Pipe {
  public:
-  Pipe(const Pipe&) = delete;
-  Pipe& operator=(const Pipe&) = delete;
+  // Nothing may be called on an empty handle but IsValid().
+  Pipe() = default;
+  // The pipe at `offset` of the region, as offset() gave it; in any process of the engine.
+  Pipe(const PipeEnvironment& environment, uint64_t offset)
+      : env_(&environment), info_(&environment.InfoAt(offset)) {}
 
-  IoResult Write(Worker& worker, const void* data, size_t size, IoMode mode = IoMode::kBlocking);
+  bool IsValid() const { return info_ != nullptr; }
+  // Names the pipe in every process.
+  uint64_t offset() const {
+    return static_cast<uint64_t>(reinterpret_cast<std::byte*>(info_) - env_->region);
+  }
+  friend bool operator==(const Pipe& a, const Pipe& b) { return a.info_ == b.info_; }
+
+  IoResult Write(Worker& worker, const void* data, size_t size, IoFlags flags = kIoBlocking);
   // Returns as soon as anything was read; 0 bytes without error is the end of file.
-  IoResult Read(Worker& worker, void* data, size_t size, IoMode mode = IoMode::kBlocking);
+  IoResult Read(Worker& worker, void* data, size_t size, IoFlags flags = kIoBlocking);
+  IoResult Write(Worker& worker, const void* data, size_t size, IoMode mode) {
+    return Write(worker, data, size, static_cast<IoFlags>(mode));
+  }
+  IoResult Read(Worker& worker, void* data, size_t size, IoMode mode) {
+    return Read(worker, data, size, static_cast<IoFlags>(mode));
+  }
 
   // A pipe begins with one reader and one writer. The last close of one side wakes everybody; the
-  // last of both gives its pages back. Precondition of the closes: that end is open. Returns 0, or
-  // EOWNERDEAD.
+  // last of both frees the pipe. Preconditions: of the closes, that this end is open; of the opens,
+  // that either end is. Returns 0, or EOWNERDEAD.
   int OpenReader(Worker& worker);
   int OpenWriter(Worker& worker);
   int CloseReader(Worker& worker);
   int CloseWriter(Worker& worker);
 
+  // F_SETPIPE_SZ: returns the new capacity in bytes, or a negative errno: -EINVAL, -EPERM, -ENOMEM,
+  // -EBUSY, in the kernel's order (A6), or -EOWNERDEAD.
+  int64_t Resize(Worker& worker, uint64_t bytes);
   // FIONREAD: bytes in the pipe, or -EOWNERDEAD.
   int64_t QueuedBytes(Worker& worker);
 
@@ -65,31 +96,21 @@ class Pipe {
   uint32_t ring_slots() const;
   // Without the mutex: slots in use at this moment.
   uint32_t Occupancy() const;
-  // How many workers are queued to sleep; for tests and displays.
-  int CountWaitingReaders();
-  int CountWaitingWriters();
+  // How many workers are queued to sleep, poll or watch; for tests and displays.
+  int CountWaitingReaders() const;
+  int CountWaitingWriters() const;
   // The locked state itself; for the engine's accounts and for tests.
-  PipeInfo& info() { return *info_; }
+  PipeInfo& info() const { return *info_; }
 
  private:
   friend class Engine;
-
-  // The engine's, shared by its pipes; constant after creation.
-  struct Environment {
-    std::byte* region = nullptr;
-    memory::PageAllocator* pages = nullptr;
-    memory::WaitNode* wait_nodes = nullptr;  // of all workers
-    int num_workers = 0;
-    PageCache page_cache = PageCache::kTwoPage;
-    Nanos wait_spin{0};
-  };
-
-  Pipe(const Environment& environment, PipeInfo* info) : env_(environment), info_(info) {}
+  friend class Poller;
+  friend class WatchSet;
 
   template <typename Cache>
-  IoResult WriteWith(Worker& worker, const std::byte* data, size_t size, IoMode mode);
+  IoResult WriteWith(Worker& worker, const std::byte* data, size_t size, IoFlags flags);
   template <typename Cache>
-  IoResult ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mode);
+  IoResult ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags flags);
   // Puts the first bytes behind those of the last slot where the rule allows; returns how many.
   size_t Merge(const std::byte* data, size_t size, HeadTail ends) REQUIRES(info_->mutex);
   // Waits until the pipe looks readable (writable) or `worker` is interrupted; true where looking
@@ -98,20 +119,53 @@ class Pipe {
   // Sleeps in the queue; the mutex is free meanwhile.
   void Sleep(PipeLock& lock, bool is_reader, Worker& worker, memory::PendingWakes& wakes)
       REQUIRES(info_->mutex);
+  // EINTR, EOWNERDEAD, or 0 where nobody interrupted `worker`.
+  static int TakeInterruption(Worker& worker);
   // A worker died holding the mutex: ends every wait, so that everybody finds out.
   void SpreadOwnerDeath();
   int ChangeEnds(Worker& worker, int readers, int writers);
+  // Replaces the ring and wakes a writer for the room.
+  int ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wakes)
+      REQUIRES(info_->mutex);
   void ReleasePages(Worker& worker) REQUIRES(info_->mutex);
+  // poll's mask for one end, and the promise to wake pollers.
+  uint16_t ReadyEvents(PipeEnd end) const;
+  memory::WaitQueue& QueueOf(PipeEnd end) const REQUIRES(info_->mutex);
 
   HeadTail Ends() const {
     return HeadTail::Unpack(info_->head_tail.load(std::memory_order_acquire));
   }
   // Release pairs with the acquire in Ends() of those who look without the mutex.
   void Publish(HeadTail ends) { info_->head_tail.store(ends.Pack(), std::memory_order_release); }
-  Slot& SlotAt(uint32_t position) REQUIRES(info_->mutex);
+  Slot& SlotAt(uint32_t position) const REQUIRES(info_->mutex);
 
-  const Environment& env_;
-  PipeInfo* const info_;
+  const PipeEnvironment* env_ = nullptr;
+  PipeInfo* info_ = nullptr;
 };
+
+// A new pipe, or why there is none: an errno as pipe(2) and F_SETPIPE_SZ give them (ENFILE: no
+// memory, or over the user's hard limit), or EOWNERDEAD.
+struct CreatedPipe {
+  Pipe pipe;
+  int error = 0;
+
+  bool ok() const { return error == 0; }
+};
+
+struct PipeOptions {
+  // Rounded up to a power of two pages, as F_SETPIPE_SZ does, which follows the creation. 0: as
+  // pipe(2) makes it, 16 slots.
+  uint64_t bytes = 0;
+  // Where head and tail begin; for tests of the wrap at 2^32.
+  uint32_t first_position = 0;
+};
+
+// pipe(2) and F_SETPIPE_SZ, by `worker`: its CPU, policy and user decide.
+CreatedPipe CreatePipe(const PipeEnvironment& environment, Worker& worker,
+                       const PipeOptions& options);
+
+// What the info object is asked for with: as large as the kernel's, so that it is of the same size
+// class (A8; the pool of eight pages moves it to that of 256).
+uint32_t InfoBytes(PageCache page_cache);
 
 }  // namespace pipeyard::pipe

@@ -10,28 +10,33 @@
 
 namespace pipeyard::pipe {
 
-IoResult Pipe::Read(Worker& worker, void* data, size_t size, IoMode mode) {
+IoResult Pipe::Read(Worker& worker, void* data, size_t size, IoFlags flags) {
   if (size == 0) return {};
   auto* bytes = static_cast<std::byte*>(data);
-  switch (env_.page_cache) {
+  switch (env_->page_cache) {
     case PageCache::kTwoPage:
-      return ReadWith<TwoPageCache>(worker, bytes, size, mode);
+    case PageCache::kPreallocV1:
     case PageCache::kPrealloc:
-      return ReadWith<PreallocCache>(worker, bytes, size, mode);
+      return ReadWith<TwoPageCache>(worker, bytes, size, flags);
+    case PageCache::kOnePage:
+      return ReadWith<OnePageCache>(worker, bytes, size, flags);
+    case PageCache::kPool:
+      return ReadWith<PoolCache>(worker, bytes, size, flags);
   }
   return {0, EINVAL};
 }
 
 // Source: kernel-mechanisms.md A3.
 template <typename Cache>
-IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mode) {
-  memory::PageAllocator& pages = *env_.pages;
+IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags flags) {
+  const PipeEnvironment& env = *env_;
+  memory::PageAllocator& pages = *env.pages;
   PipeLock lock(*info_, worker);
-  const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   memory::PendingWakes wakes;
+  typename Cache::Trimmed trimmed;
   IoResult result;
   size_t done = 0;
-  bool wake_writer = false;
+  bool wake_writer = env.wakeup == Wakeup::kAlways;
   bool wake_next_reader = false;
 
   while (!lock.is_owner_dead()) {
@@ -40,15 +45,26 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mod
       Slot& slot = SlotAt(ends.tail);
       const auto page = static_cast<memory::PageId>(slot.page);
       const size_t length = std::min<size_t>(slot.length, size - done);
+      if ((slot.flags & (kSlotPacket | kSlotWhole)) != 0) [[unlikely]] {
+        if ((slot.flags & kSlotWhole) != 0 && length < slot.length) {
+          if (done == 0) result.error = ENOBUFS;
+          break;
+        }
+        if ((slot.flags & kSlotPacket) != 0) {
+          // What the caller has no room for is lost, and nothing of the next packet is read.
+          slot.length = static_cast<uint32_t>(length);
+          size = done + length;
+        }
+      }
       std::memcpy(data + done, pages.Address(page) + slot.offset, length);
       slot.offset += static_cast<uint32_t>(length);
       slot.length -= static_cast<uint32_t>(length);
       done += length;
       if (slot.length == 0) {
         // The rule of 2025: a writer waits only when the pipe was full, so only then is one woken.
-        wake_writer |= ends.IsFull(max_usage);
+        wake_writer |= ends.IsFull(info_->max_usage.load(std::memory_order_relaxed));
         slot.kind = SlotKind::kNone;
-        Cache::Put(pages, worker, info_->cache, page);
+        Cache::Put(env, worker, info_->cache, page);
         ++ends.tail;
         Publish(ends);
       }
@@ -56,12 +72,12 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mod
       continue;
     }
     if (done != 0 || info_->writers.load(std::memory_order_relaxed) == 0) break;
-    if (mode == IoMode::kNonblocking) {
+    if ((flags & kIoNonblocking) != 0) {
       result.error = EAGAIN;
       break;
     }
-    if (memory::TakeInterruption(worker.wait_node())) {
-      result.error = EINTR;
+    if (const int error = TakeInterruption(worker); error != 0) {
+      result.error = error;
       break;
     }
     Sleep(lock, /*is_reader=*/true, worker, wakes);
@@ -73,13 +89,15 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoMode mod
     SpreadOwnerDeath();
     return {0, EOWNERDEAD};
   }
-  if (wake_writer)
-    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env_.region, wakes));
+  Cache::Trim(info_->cache, trimmed);
+  if (wake_writer && done != 0)
+    worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env.region, wakes));
   if (wake_next_reader && !Ends().IsEmpty()) {
-    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env_.region, wakes));
+    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env.region, wakes));
   }
   lock.Release();
   if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  Cache::FreeTrimmed(env, worker, trimmed);
   if (done != 0) {
     worker.Count(Counter::kReads);
     worker.Count(Counter::kBytesRead, done);

@@ -43,7 +43,10 @@ class WakeUps : public BothCaches {
   PipeInfo& info() { return engine_.pipe().info(); }
   std::byte* Base() { return engine_.engine().region().base(); }
   void Join(memory::WaitQueue& queue, int worker, bool is_exclusive) {
-    queue.Join(Base(), engine_.worker(worker).wait_node(), is_exclusive);
+    memory::WaitNode& node = engine_.worker(worker).wait_node();
+    node.sleeper.Prepare();
+    queue.Join(Base(), node.sleeper, node.entry,
+               is_exclusive ? memory::WaitKind::kExclusive : memory::WaitKind::kShared);
   }
   template <typename Act>
   Woken WokenBy(const Act& act) {
@@ -59,7 +62,7 @@ PIPEYARD_BOTH_CACHES(WakeUps);
 
 TEST_P(WakeUps, AWriteIntoAnEmptyPipeWakesOneReader) {
   EXPECT_EQ(WokenBy([&] { engine_.Write(1); }), (Woken{1, 0}));
-  EXPECT_EQ(engine_.worker(1).wait_node().is_queued, 0u);
+  EXPECT_EQ(engine_.worker(1).wait_node().entry.is_queued, 0u);
 }
 
 TEST_P(WakeUps, ALargeWriteIntoAnEmptyPipeWakesOneReader) {
@@ -120,15 +123,6 @@ TEST_P(WakeUps, ACloseThatLeavesThatSideOpenWakesNobody) {
   EXPECT_EQ(WokenBy([&] { engine_.pipe().CloseWriter(engine_.worker()); }), (Woken{0, 0}));
 }
 
-TEST_P(WakeUps, TheCloseOfTheSecondSideWakesNobody) {
-  engine_.pipe().CloseWriter(engine_.worker());
-  static_cast<void>(info().mutex.Lock());
-  Join(info().readers_waiting, 1, true);
-  info().mutex.Unlock();
-
-  EXPECT_EQ(WokenBy([&] { engine_.pipe().CloseReader(engine_.worker()); }), (Woken{0, 0}));
-}
-
 class WakeUpProbes : public BothCaches {
  protected:
   static TestEngine::Options WithWorkers(int workers) {
@@ -138,6 +132,22 @@ class WakeUpProbes : public BothCaches {
   }
 };
 PIPEYARD_BOTH_CACHES(WakeUpProbes);
+
+TEST_P(WakeUpProbes, TheCloseOfTheSecondSideWakesNobody) {
+  TestEngine engine(WithWorkers(2));
+  engine.pipe().CloseWriter(engine.worker());
+  PipeInfo& info = engine.pipe().info();
+  memory::WaitNode& node = engine.worker(1).wait_node();
+  node.sleeper.Prepare();
+  static_cast<void>(info.mutex.Lock());
+  info.readers_waiting.Join(engine.engine().region().base(), node.sleeper, node.entry,
+                            memory::WaitKind::kExclusive);
+  info.mutex.Unlock();
+  engine.pipe().CloseReader(engine.worker());
+
+  EXPECT_EQ(node.sleeper.state.load(), memory::Sleeper::kQueued);
+  EXPECT_EQ(node.entry.is_queued, 0u) << "a freed pipe still knows a waiter";
+}
 
 TEST_P(WakeUpProbes, OneReaderReturnsForEachWriteAndAllAtTheEnd) {
   TestEngine engine(WithWorkers(6));

@@ -1,6 +1,6 @@
 // Worker: whoever calls the engine — a thread, or the one thread of a forked process. It has a CPU
 // of the topology for life, and through it lists of free pages, counters and a place to sleep that
-// nobody shares.
+// nobody shares; it acts for a user with certain capabilities.
 //
 // Thread safety: used by one thread at a time; Interrupt() by anyone. Ownership: the Engine owns
 // it.
@@ -9,11 +9,25 @@
 #include <cstdint>
 
 #include "workloads/memory/page_allocator.h"
+#include "workloads/memory/policy.h"
 #include "workloads/memory/wait_queue.h"
 #include "workloads/numa/topology.h"
 #include "workloads/pipe/counters.h"
+#include "workloads/pipe/object_source.h"
+#include "workloads/pipe/pipe_user.h"
 
 namespace pipeyard::pipe {
+
+// How many pipes one Poll() may look at; how many watches a worker may have.
+inline constexpr uint32_t kMaxPollEntries = 64;
+inline constexpr uint32_t kMaxWatches = 64;
+
+// SHARED. A worker's places in queues beside that of its WaitNode.
+struct alignas(memory::kCacheLine) WorkerEntries {
+  memory::WaitEntry poll[kMaxPollEntries];
+  memory::WaitEntry watches[kMaxWatches];
+};
+PIPEYARD_CHECK_SHARED(WorkerEntries);
 
 class alignas(memory::kCacheLine) Worker {
  public:
@@ -24,15 +38,24 @@ class alignas(memory::kCacheLine) Worker {
   numa::CpuId host_cpu() const { return host_cpu_; }
   numa::NodeId node() const { return node_; }
 
+  // On whose behalf it acts. Everything at first belongs to user 0 with every capability.
+  const PipeIdentity& identity() const { return identity_; }
+  void SetIdentity(const PipeIdentity& identity) { identity_ = identity; }
+
   // Ends the present wait, or the next one, of this worker as a signal does: its call returns
   // EINTR, or what it has moved so far.
-  void Interrupt() { memory::Interrupt(*wait_node_, memory::Interruption::kOnce); }
+  void Interrupt() { memory::Interrupt(wait_node_->sleeper, memory::Interruption::kOnce); }
 
   // For the engine's own code, in calls that this worker makes.
   void Count(Counter counter, uint64_t amount = 1) { counters_->Add(counter, amount); }
   PipeCounters& counters() { return *counters_; }
   memory::PageWorker& pages() { return pages_; }
+  ObjectSource::Worker& objects() { return objects_; }
+  memory::TaskPolicy& task_policy() { return task_policy_; }
+  const memory::PolicyContext& policy_context() const { return policy_context_; }
   memory::WaitNode& wait_node() { return *wait_node_; }
+  memory::Sleeper& sleeper() { return wait_node_->sleeper; }
+  WorkerEntries& entries() { return *entries_; }
   // True at every kHoldSampling-th call.
   bool IsHoldSampled() {
     if (--until_hold_sample_ != 0) return false;
@@ -51,6 +74,11 @@ class alignas(memory::kCacheLine) Worker {
   memory::WaitNode* wait_node_ = nullptr;
   PipeCounters* counters_ = nullptr;
   uint32_t until_hold_sample_ = 1;
+  PipeIdentity identity_;
+  WorkerEntries* entries_ = nullptr;
+  ObjectSource::Worker objects_;
+  memory::TaskPolicy task_policy_;
+  memory::PolicyContext policy_context_;
 };
 
 }  // namespace pipeyard::pipe

@@ -193,6 +193,9 @@ class ObjectAllocator {
   // Gives everything that the worker's sheaves or active slabs hold back to the slabs, as a CPU
   // that goes offline does.
   void Flush(ObjectWorker& worker);
+  // Gives the full sheaves of the node's barns back to the slabs, as shrinking a cache does.
+  // Precondition: HasMemory(node).
+  void FlushBarns(ObjectWorker& worker, numa::NodeId node);
 
   // Whether a worker died inside one of the locks.
   bool is_broken() const { return lists_.is_broken(); }
@@ -200,6 +203,7 @@ class ObjectAllocator {
   const SlabClass& slab_class(uint32_t index) const { return lists_.slab_class(index); }
   uint32_t num_classes() const { return lists_.num_classes(); }
   PageAllocator& pages() const { return *pages_; }
+  bool HasMemory(numa::NodeId node) const { return lists_.HasMemory(node); }
   // Slabs with free objects of the class that serves `size_bytes`, on `node`.
   uint32_t NumPartialSlabs(uint32_t size_bytes, numa::NodeId node) const;
 
@@ -265,7 +269,9 @@ class ObjectAllocator {
   uint32_t TakeFromNewSlab(ObjectWorker& worker, uint32_t class_index, numa::NodeId node,
                            NewSlabReason reason, std::span<ObjectRef> out);
   void GiveToSlabs(ObjectWorker& worker, uint32_t class_index, std::span<const ObjectRef> objects);
+  // Gives them back to the page allocator; returns how many pages that were.
   uint64_t FreeSurplus(PageWorker& pages, SurplusSlabs& surplus, uint64_t& num_slabs);
+  void FreeSurplus(ObjectWorker& worker, SurplusSlabs& surplus);
   // Of the shrinker: pages given back.
   uint64_t Shrink(PageWorker& pages, uint64_t wanted);
   // Gives the barn's objects to their slabs; returns those that nobody needs.

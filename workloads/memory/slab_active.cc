@@ -95,9 +95,7 @@ void ObjectAllocator::DeactivateSlab(ObjectWorker& worker, uint32_t class_index)
   mine.active = kNoPage;
   mine.free_index = kNoIndex;
   mine.num_free = 0;
-  uint64_t num_slabs = 0;
-  FreeSurplus(*worker.pages, surplus, num_slabs);
-  if (num_slabs != 0) worker.counters->Add(ObjectCounter::kSlabsGivenBack, num_slabs);
+  FreeSurplus(worker, surplus);
 }
 
 }  // namespace pipeyard::memory

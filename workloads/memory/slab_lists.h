@@ -92,7 +92,9 @@ class SlabLists {
   uint32_t num_classes() const { return static_cast<uint32_t>(classes_.size()); }
   // Nodes that have an arena, those that are offline still included.
   const std::vector<numa::NodeId>& nodes() const { return nodes_; }
-  bool HasMemory(numa::NodeId node) const { return memory_nodes_.Contains(node); }
+  bool HasMemory(numa::NodeId node) const {
+    return node >= 0 && node < numa::kMaxNodes && memory_nodes_.Contains(node);
+  }
   // Position in nodes(). Precondition: HasMemory(node).
   uint32_t NodeIndex(numa::NodeId node) const { return node_index_[node]; }
 
@@ -104,6 +106,11 @@ class SlabLists {
     return List(class_index, node).num_slabs.load(std::memory_order_relaxed);
   }
   const SlabPage& page(PageId id) const { return slabs_[id]; }
+
+  // For tests that hold its lock. Precondition: HasMemory(node).
+  PartialList& List(uint32_t class_index, numa::NodeId node) const {
+    return lists_[class_index * nodes_.size() + node_index_[node]];
+  }
 
   enum class Wait { kYes, kTryOnly };
   // Takes up to out.size() free objects of `node`'s list; returns how many. kTryOnly: none when
@@ -160,9 +167,6 @@ class SlabLists {
   uint16_t& NextFree(ObjectRef object) const { return *region_->At<uint16_t>(object); }
 
  private:
-  PartialList& List(uint32_t class_index, numa::NodeId node) const {
-    return lists_[class_index * nodes_.size() + node_index_[node]];
-  }
   PartialList& ListOf(const SlabPage& slab, PageId first) const {
     return List(slab.class_index, pages_->NodeOf(first));
   }

@@ -154,6 +154,17 @@ void ObjectAllocator::GiveToSlabs(ObjectWorker& worker, uint32_t class_index,
                                   std::span<const ObjectRef> objects) {
   SurplusSlabs surplus;
   lists_.Give(class_index, objects, surplus);
+  FreeSurplus(worker, surplus);
+}
+
+void ObjectAllocator::FlushBarns(ObjectWorker& worker, numa::NodeId node) {
+  for (uint32_t i = 0; i < lists_.num_classes(); ++i) {
+    SurplusSlabs surplus = EmptyBarn(i, BarnOf(i, node));
+    FreeSurplus(worker, surplus);
+  }
+}
+
+void ObjectAllocator::FreeSurplus(ObjectWorker& worker, SurplusSlabs& surplus) {
   uint64_t num_slabs = 0;
   FreeSurplus(*worker.pages, surplus, num_slabs);
   if (num_slabs != 0) worker.counters->Add(ObjectCounter::kSlabsGivenBack, num_slabs);

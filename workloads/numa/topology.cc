@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 namespace pipeyard::numa {
 namespace {
@@ -25,6 +26,42 @@ Status CheckDistances(const std::vector<Node>& nodes) {
     }
   }
   return Status::Ok();
+}
+
+// As the kernel's build_zonelists() does for one node after the other: among nodes that are equally
+// good the one that fewer nodes before had as the first of its distance. By index of node.
+std::vector<std::vector<NodeId>> FallbackOrders(const std::vector<Node>& nodes) {
+  std::vector<int> loads(nodes.size(), 0);
+  std::vector<std::vector<NodeId>> orders;
+  for (size_t home = 0; home < nodes.size(); ++home) {
+    const auto cost = [&](size_t i) {
+      const Node& node = nodes[i];
+      const int farther = (node.id < nodes[home].id ? 1 : 0) + (node.cpus.empty() ? 0 : 1);
+      return std::pair(nodes[home].distances[i] + farther, loads[i]);
+    };
+    std::vector<NodeId> order;
+    std::vector<size_t> left;
+    for (size_t i = 0; i < nodes.size(); ++i) {
+      if (!nodes[i].has_memory()) continue;
+      if (i == home) {
+        order.push_back(nodes[i].id);
+      } else {
+        left.push_back(i);
+      }
+    }
+    int previous_distance = kLocalDistance;
+    while (!left.empty()) {
+      const auto best = std::min_element(left.begin(), left.end(),
+                                         [&](size_t a, size_t b) { return cost(a) < cost(b); });
+      const int distance = nodes[home].distances[*best];
+      if (distance != previous_distance) loads[*best] += 1;
+      previous_distance = distance;
+      order.push_back(nodes[*best].id);
+      left.erase(best);
+    }
+    orders.push_back(std::move(order));
+  }
+  return orders;
 }
 
 }  // namespace
@@ -53,6 +90,7 @@ Result<Topology> Topology::Make(std::vector<Node> nodes, std::vector<CpuId> host
   if (topology.memory_nodes_.IsEmpty()) return InvalidArgument("topology: no node has memory");
   if (cpus.empty()) return InvalidArgument("topology: no node has CPUs");
   if (Status status = CheckDistances(nodes); !status.ok()) return status.WithContext("topology");
+  topology.fallback_orders_ = FallbackOrders(nodes);
   topology.nodes_ = std::move(nodes);
   topology.host_cpus_ = std::move(host_cpus);
   topology.cpus_.assign(cpus.begin(), cpus.end());
@@ -88,21 +126,7 @@ int Topology::Distance(NodeId from, NodeId to) const {
 }
 
 std::vector<NodeId> Topology::FallbackOrder(NodeId node) const {
-  std::vector<std::pair<int, NodeId>> others;
-  std::vector<NodeId> order;
-  for (const Node& other : nodes_) {
-    if (!other.has_memory()) continue;
-    if (other.id == node) {
-      order.push_back(node);
-      continue;
-    }
-    const int cost =
-        Distance(node, other.id) + (other.id < node ? 1 : 0) + (other.cpus.empty() ? 0 : 1);
-    others.emplace_back(cost, other.id);
-  }
-  std::sort(others.begin(), others.end());
-  for (const auto& [cost, id] : others) order.push_back(id);
-  return order;
+  return fallback_orders_[IndexOf(node)];
 }
 
 NodeId Topology::LocalMemoryNode(CpuId cpu) const {

@@ -61,8 +61,10 @@ class Topology {
 
   // Nodes with memory in the order in which an allocation that prefers `node` tries them: itself
   // first (where it has memory), then repeatedly the unused node with the smallest distance; a node
-  // below ours counts 1 farther, one with CPUs 1 farther, ties by id. Source: kernel-mechanisms.md
-  // B4.
+  // below ours counts 1 farther, one with CPUs 1 farther. Ties go to the node that fewer lower
+  // nodes had as the first of its distance, then to the lower id. Source: kernel-mechanisms.md B4.
+  // A kernel that was booted knows no CPUs yet when it makes its lists, so that until memory is
+  // plugged or unplugged nodes with CPUs are no farther there.
   std::vector<NodeId> FallbackOrder(NodeId node) const;
   // The node that a CPU's local allocations come from: its own, or the nearest with memory.
   NodeId LocalMemoryNode(CpuId cpu) const;
@@ -77,6 +79,7 @@ class Topology {
   size_t IndexOf(NodeId id) const;
 
   std::vector<Node> nodes_;
+  std::vector<std::vector<NodeId>> fallback_orders_;  // by index of nodes_
   std::vector<CpuId> host_cpus_;
   std::vector<CpuId> cpus_;
   NodeMask online_;

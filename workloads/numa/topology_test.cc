@@ -39,6 +39,20 @@ TEST(Topology, AtEqualDistanceANodeWithoutCpusComesFirst) {
   EXPECT_EQ(topology.FallbackOrder(1), (std::vector<NodeId>{1, 2, 0}));
 }
 
+TEST(Topology, TiesGoToTheNodeThatFewerOthersCameToFirst) {
+  // A square. What Linux 6.1 and 6.12 print for it when they boot.
+  std::vector<Node> nodes = {{0, {0}, kGiB, {10, 20, 20, 30}},
+                             {1, {1}, kGiB, {20, 10, 30, 20}},
+                             {2, {2}, kGiB, {20, 30, 10, 20}},
+                             {3, {3}, kGiB, {30, 20, 20, 10}}};
+  const Topology topology = *Topology::Make(nodes, {0, 1, 2, 3}, false);
+
+  EXPECT_EQ(topology.FallbackOrder(0), (std::vector<NodeId>{0, 1, 2, 3}));
+  EXPECT_EQ(topology.FallbackOrder(1), (std::vector<NodeId>{1, 3, 0, 2}));
+  EXPECT_EQ(topology.FallbackOrder(2), (std::vector<NodeId>{2, 3, 0, 1}));
+  EXPECT_EQ(topology.FallbackOrder(3), (std::vector<NodeId>{3, 2, 1, 0}));
+}
+
 TEST(Topology, CpusOfAMemorylessNodeUseTheNearestMemory) {
   const Topology topology = FourKindsOfNodes();
 

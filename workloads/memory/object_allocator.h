@@ -212,8 +212,11 @@ class ObjectAllocator {
   // Sums over workers, in the order of ObjectCounter.
   std::vector<CounterValue> Counters() const;
 
-  // For a test that lets a worker die in there.
+  // For tests that hold a lock, or die in there.
   SlabLists& lists_for_test() { return lists_; }
+  SharedMutex& barn_lock_for_test(uint32_t class_index, numa::NodeId node) {
+    return BarnOf(class_index, node).mutex;
+  }
 
  private:
   class EmptySlabs;  // the shrinker

@@ -27,6 +27,8 @@ constexpr Entry kEntries[] = {
     {"host show", HostShow},
     {"diff", Diff},
     {"stat", Stat},
+    {"explain bulk", ExplainBulk},
+    {"explain metadata", ExplainMetadata},
 };
 
 }  // namespace

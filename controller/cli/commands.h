@@ -22,6 +22,8 @@ int HostList(const Console& console, const options::Parsed& parsed);
 int HostShow(const Console& console, const options::Parsed& parsed);
 int Diff(const Console& console, const options::Parsed& parsed);
 int Stat(const Console& console, const options::Parsed& parsed);
+int ExplainBulk(const Console& console, const options::Parsed& parsed);
+int ExplainMetadata(const Console& console, const options::Parsed& parsed);
 int Demo(const Console& console, const options::Parsed& parsed);
 
 }  // namespace pipeyard::cli

@@ -23,6 +23,19 @@ Option Sets() {
           .repeats = true};
 }
 
+// Where the task's interleaving stands.
+Option Prev() {
+  return {.name = "prev",
+          .value_name = "NODE",
+          .help = "the node that interleaving used last; default: a fresh task (63)"};
+}
+
+Option Carry() {
+  return {.name = "carry",
+          .value_name = "PAGES",
+          .help = "pages that node still has to give; default: 0"};
+}
+
 const Positional kSweepFile{.name = "FILE", .help = "a sweep file (docs/SWEEPS.md)"};
 const Positional kRun{.name = "RUN", .help = "an id or a unique prefix of one, latest, or SWEEP~N"};
 
@@ -100,6 +113,50 @@ std::vector<Command> Commands() {
                     .help = "smallest change worth a verdict",
                     .default_value = "2%"},
                    {.name = "exit-code", .help = "exit 1 for a regression, 3 where inconclusive"},
+                   Output()}},
+      {.path = "explain bulk",
+       .help = "what a weighted bulk allocation asks of each node",
+       .options = {{.name = "weights",
+                    .value_name = "NODE=WEIGHT,..",
+                    .help = "the nodes of the policy and their weights, 1..255"},
+                   Prev(),
+                   Carry(),
+                   {.name = "pages", .value_name = "N", .help = "how many pages are wanted"},
+                   {.name = "algorithm",
+                    .value_name = "NAME",
+                    .help = "as engine.interleave_bulk: split-carry, single-step, folded-carry",
+                    .default_value = "split-carry"},
+                   Output()}},
+      {.path = "explain metadata",
+       .help = "where a pipe's objects are asked for, and why",
+       .options = {{.name = "slots",
+                    .value_name = "N",
+                    .help = "slots of the ring; created with 16, then resized",
+                    .default_value = "16"},
+                   {.name = "policy",
+                    .value_name = "POLICY",
+                    .help = "as engine.policy",
+                    .default_value = "default"},
+                   {.name = "placement",
+                    .value_name = "NAME",
+                    .help = "as engine.metadata_placement: any-node, policy-node, strict-policy; "
+                            "default: all three"},
+                   {.name = "cpu-node",
+                    .value_name = "NODE",
+                    .help =
+                        "the node of the CPU that creates the pipe; default: the lowest with CPUs"},
+                   {.name = "nodes",
+                    .value_name = "N",
+                    .help = "a machine with N nodes instead of this one"},
+                   {.name = "distances",
+                    .value_name = "ROWS",
+                    .help = "its distances, such as 10,21/21,10; default: 10 and 20"},
+                   {.name = "page-bytes",
+                    .value_name = "SIZE",
+                    .help = "size of a page",
+                    .default_value = "4KiB"},
+                   Prev(),
+                   Carry(),
                    Output()}},
   };
 }

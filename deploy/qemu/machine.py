@@ -22,8 +22,14 @@ class Machine:
         for option, named in (('--cpuless', self.cpuless), ('--memoryless', self.memoryless), ('--hotplug', late)):
             if named - everything:
                 return f'{option} {min(named - everything)}: there are nodes 0 to {self.nodes - 1}'
-        if not everything - self.cpuless - late:
+        with_cpus = everything - self.cpuless - late
+        if not with_cpus:
             return 'no node is left with a CPU'
+        # Linux numbers nodes in the order in which firmware's tables name them: CPUs before memory, memory before what may come.
+        if self.cpuless and min(self.cpuless) < max(with_cpus):
+            return f'--cpuless {min(self.cpuless)}: nodes without CPUs come after those with, or the guest numbers them otherwise'
+        if late and self.hotplug != self.nodes - 1:
+            return f'--hotplug {self.hotplug}: the node that comes later is the last, or the guest numbers them otherwise'
         if not everything - self.memoryless - late:
             return 'no node is left with memory at the start'
         if self.memoryless & late:

@@ -6,7 +6,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#include <fstream>
+#include <algorithm>
 #include <string>
 #include <vector>
 
@@ -19,15 +19,6 @@ namespace {
 using memory::WeightTable;
 using numa::NodeMask;
 using numa::PolicyMode;
-
-bool WriteWeights(const std::vector<int>& weights) {
-  for (size_t node = 0; node < weights.size(); ++node) {
-    std::ofstream file(memory::kWeightDir + std::string("node") + std::to_string(node));
-    file << weights[node] << std::flush;
-    if (!file) return false;
-  }
-  return true;
-}
 
 // Every set of nodes that has memory.
 std::vector<NodeMask> AllMasks(const numa::Topology& topology) {
@@ -71,7 +62,7 @@ TEST(KernelWeightedInterleave, PutsEachPageWhereTheEngineSays) {
   ASSERT_GE(topology.nodes().size(), 2u);
   for (std::vector<int> weights : {std::vector<int>{3, 1, 1}, {2, 5, 3}, {1, 1, 1}, {1, 255, 7}}) {
     weights.resize(topology.nodes().size());
-    ASSERT_TRUE(WriteWeights(weights));
+    ASSERT_TRUE(WriteHostWeights(weights));
     const Result<memory::HostWeights> read =
         memory::ReadHostWeights(numa::HostFiles(), topology.memory_nodes());
     ASSERT_TRUE(read.ok()) << read.status().message();
@@ -85,7 +76,7 @@ TEST(KernelWeightedInterleave, PutsEachPageWhereTheEngineSays) {
 
 // Fixed counts too, so that engine and kernel cannot be wrong together.
 TEST(KernelWeightedInterleave, GivesThreeQuartersToANodeOfWeightThree) {
-  ASSERT_TRUE(WriteWeights({3, 1}));
+  ASSERT_TRUE(WriteHostWeights({3, 1}));
   Mapping mapping(64);
   ASSERT_TRUE(mapping.ok());
   ASSERT_EQ(numa::SystemNumaKernel().Bind(mapping.base(), mapping.size_bytes(),
@@ -103,7 +94,7 @@ TEST(HostWeights, AreReadAsTheyWereWritten) {
   const numa::Topology topology = RealTopology();
   std::vector<int> weights = {2, 5, 3};
   weights.resize(topology.nodes().size());
-  ASSERT_TRUE(WriteWeights(weights));
+  ASSERT_TRUE(WriteHostWeights(weights));
 
   const Result<memory::HostWeights> read =
       memory::ReadHostWeights(numa::HostFiles(), topology.memory_nodes());

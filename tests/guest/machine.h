@@ -5,13 +5,17 @@
 // needed.
 #pragma once
 
+#include <sched.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
+#include <fstream>
+#include <string>
 #include <vector>
 
+#include "workloads/memory/weight_table.h"
 #include "workloads/numa/numa_kernel.h"
 #include "workloads/numa/topology.h"
 
@@ -20,6 +24,24 @@ namespace pipeyard {
 inline numa::Topology RealTopology() { return numa::ReadTopology(numa::HostFiles()).value(); }
 
 inline uint64_t HostPageBytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+// This thread runs on `cpu` from now on. False: it cannot.
+inline bool RunOn(numa::CpuId cpu) {
+  cpu_set_t cpus;
+  CPU_ZERO(&cpus);
+  CPU_SET(cpu, &cpus);
+  return ::sched_setaffinity(0, sizeof(cpus), &cpus) == 0;
+}
+
+// Writes weights of nodes 0, 1, ... where the kernel keeps them. False: it has no such place.
+inline bool WriteHostWeights(const std::vector<int>& weights) {
+  for (size_t node = 0; node < weights.size(); ++node) {
+    std::ofstream file(memory::kWeightDir + std::string("node") + std::to_string(node));
+    file << weights[node] << std::flush;
+    if (!file) return false;
+  }
+  return true;
+}
 
 // An anonymous private mapping in small pages.
 class Mapping {

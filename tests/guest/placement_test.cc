@@ -6,68 +6,12 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <memory>
 #include <vector>
 
-#include "tests/guest/machine.h"
-#include "workloads/memory/page_allocator.h"
-#include "workloads/memory/region.h"
+#include "tests/guest/real_arenas.h"
 
 namespace pipeyard {
 namespace {
-
-using memory::kNoPage;
-using memory::PageAllocator;
-using memory::PageAllocatorOptions;
-using memory::PageId;
-using memory::PagePlacement;
-using memory::PageWorker;
-using memory::Region;
-using numa::NodeId;
-using numa::NodeMask;
-
-// An allocator over the machine's own nodes, with one worker on the first CPU of each.
-class RealArenasTest : public testing::Test {
- protected:
-  static constexpr uint64_t kArenaPages = 512;
-
-  void SetUp() override {
-    ASSERT_GE(topology_.memory_nodes().Count(), 2);
-    PageAllocatorOptions options;
-    options.page_bytes = HostPageBytes();
-    options.arena_bytes = kArenaPages * HostPageBytes();
-    for (const numa::Node& node : topology_.nodes()) {
-      if (!node.cpus.empty()) options.worker_cpus.push_back(node.cpus.front());
-    }
-    worker_cpus_ = options.worker_cpus;
-    memory::RegionLayout layout;
-    const auto plan = PageAllocator::AddTo(layout, options, topology_);
-    ASSERT_TRUE(plan.ok()) << plan.status().message();
-    auto region = Region::Create(layout);
-    ASSERT_TRUE(region.ok()) << region.status().message();
-    region_ = std::move(*region);
-    auto pages = PageAllocator::Create(*region_, *plan, options, topology_, kernel_);
-    ASSERT_TRUE(pages.ok()) << pages.status().message();
-    pages_ = std::move(*pages);
-  }
-
-  PagePlacement Prefer(NodeId node) const { return {node, topology_.memory_nodes()}; }
-
-  // Where the kernel says that the page is.
-  NodeId KernelsNodeOf(PageId page) {
-    void* const address = pages_->Address(page);
-    int node = -1;
-    kernel_.PopulateRead(address, HostPageBytes());
-    EXPECT_EQ(kernel_.QueryNodes({&address, 1}, {&node, 1}), 0);
-    return node;
-  }
-
-  const numa::Topology topology_ = RealTopology();
-  numa::NumaKernel& kernel_ = numa::SystemNumaKernel();
-  std::vector<numa::CpuId> worker_cpus_;
-  std::unique_ptr<Region> region_;
-  std::unique_ptr<PageAllocator> pages_;
-};
 
 TEST_F(RealArenasTest, LieOnTheirNodes) {
   EXPECT_TRUE(pages_->is_bound());
@@ -78,7 +22,8 @@ TEST_F(RealArenasTest, LieOnTheirNodes) {
 
   ASSERT_TRUE(counts.ok()) << counts.status().message();
   for (const numa::PlacementCount& count : *counts) {
-    EXPECT_EQ(count.pages_on, (std::map<NodeId, int64_t>{{count.expected, kArenaPages}}));
+    ASSERT_EQ(count.pages_on.size(), 1u);
+    EXPECT_GE(count.pages_on.at(count.expected), static_cast<int64_t>(kArenaPages));
     EXPECT_EQ(count.not_present, 0);
     EXPECT_EQ(count.unknown, 0);
   }

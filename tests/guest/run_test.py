@@ -45,12 +45,16 @@ class HandBackTest(unittest.TestCase):
 
     def test_arguments_and_environment_arrive_unchanged(self):
         words = ['', ' ', 'a b', "it's", '"', '$HOME', '*', '-n', '--nodes', 'ä\n;|&']
-        program = write_program(self.folder, '#!/bin/sh\nprintf "<%s>" "$@" "$WORD"; env | wc -l\n')
+        program = write_program(self.folder, '#!/bin/sh\nprintf "<%s>" "$@"; cat /proc/$$/environ\n')
 
         result = run('--env', "WORD=a 'b' $c=d", program, *words)
 
         self.assertEqual(result.stderr, b'')
-        self.assertEqual(result.stdout.decode(), ''.join(f'<{word}>' for word in [*words, "a 'b' $c=d"]) + '4\n')
+        arguments, *environment = result.stdout.decode().removesuffix('\0').split('\0')
+        arguments, equals, first = arguments.rpartition('>')
+        self.assertEqual(arguments + equals, ''.join(f'<{word}>' for word in words))
+        self.assertEqual([setting.split('=')[0] for setting in [first, *environment]], ['PATH', 'HOME', 'WORD'])
+        self.assertEqual(environment[-1], "WORD=a 'b' $c=d")
 
     def test_standard_output_is_no_terminal_and_input_is_empty(self):
         result = run('sh', '-c', 'test -t 1 || echo no terminal; read line || echo no input')
@@ -105,6 +109,8 @@ class FailureTest(unittest.TestCase):
     def test_machines_that_cannot_be_are_refused(self):
         for wrong, said in ((['--nodes', 5], 'choose from 1, 2, 3, 4'), (['--hotplug', 1], 'there are nodes 0 to 0'),
                             (['--memoryless', 0], 'no node is left with memory'), (['--cpuless', 0], 'no node is left with a CPU'),
+                            (['--nodes', 2, '--cpuless', 0], 'nodes without CPUs come after those with'),
+                            (['--nodes', 3, '--hotplug', 1], 'the node that comes later is the last'),
                             (['--nodes', 2, '--distances', '10,21'], '2 rows of 2 are wanted'),
                             (['--nodes', 2, '--distances', '10,9/21,10'], '9 from 0 to 1'),
                             (['--kernel', '5.10'], "choose from '6.1', '6.12'"), (['--nodes', 2], 'PROGRAM is missing')):

@@ -105,9 +105,7 @@ PageId PageAllocator::AllocateChosen(PageWorker& worker, const PageChoice& choic
   if (NodeOf(page) != choice.node) {
     worker.counters->Add(PageCounter::kFallback, uint64_t{1} << order);
   }
-  if (!is_charged && controller_.is_on()) {
-    page_words_[page].fetch_or(kPageUnaccounted, std::memory_order_relaxed);
-  }
+  if (!is_charged && controller_.is_on()) MarkUnaccounted(page);
   if (source_ == PageSource::kOnDemand) MakePresent(worker, page, order);
   return page;
 }
@@ -163,7 +161,7 @@ void PageAllocator::Drain(PageWorker& worker, uint32_t node_index) {
 void PageAllocator::PutSlowly(PageWorker& worker, PageId page) {
   const uint32_t word = page_words_[page].load(std::memory_order_acquire);
   if ((word & kPageReferences) != 1 && !DropReference(page)) return;
-  ReleasePage(worker, page, word);
+  ReleasePage(worker, page, (word & ~kPageReferences) | 1);
   const uint32_t index = word >> kPageNodeShift & 0xff;
   PageList& list = worker.lists[index];
   if (list.count >= list.high) Drain(worker, index);
@@ -173,7 +171,7 @@ void PageAllocator::PutSlowly(PageWorker& worker, PageId page) {
 
 void PageAllocator::ReleasePage(PageWorker& worker, PageId page, uint32_t word) {
   if ((word & kPageUnaccounted) != 0) {
-    page_words_[page].fetch_and(~kPageUnaccounted, std::memory_order_relaxed);
+    page_words_[page].store(word & ~kPageUnaccounted, std::memory_order_relaxed);
   } else {
     controller_.Uncharge(*worker.stock, page_bytes_);
   }
@@ -196,7 +194,7 @@ void PageAllocator::FreeBlock(PageWorker& worker, PageId first, unsigned order) 
   }
   const uint32_t word = page_words_[first].load(std::memory_order_relaxed);
   if ((word & kPageUnaccounted) != 0) {
-    page_words_[first].fetch_and(~kPageUnaccounted, std::memory_order_relaxed);
+    page_words_[first].store(word & ~kPageUnaccounted, std::memory_order_relaxed);
   } else {
     controller_.Uncharge(*worker.stock, page_bytes_ << order);
   }

@@ -281,12 +281,20 @@ class PageAllocator {
   void PutSlowly(PageWorker& worker, PageId page);
   // The page's last reference is gone: charge and memory go back, as its word says.
   void ReleasePage(PageWorker& worker, PageId page, uint32_t word);
+  // The caller is the only holder, so that no read-modify-write is needed.
+  void MarkUnaccounted(PageId page) {
+    std::atomic<uint32_t>& word = page_words_[page];
+    word.store(word.load(std::memory_order_relaxed) | kPageUnaccounted, std::memory_order_relaxed);
+  }
+  void MarkRunUnaccounted(std::span<const PageId> pages, uint32_t node_index);
   // True when the caller's was the last reference.
   bool DropReference(PageId page);
   bool ChargeSlowly(PageWorker& worker, int64_t bytes);
   void MakePresent(PageWorker& worker, PageId first, unsigned order);
   void GiveBack(PageWorker& worker, PageId first, unsigned order);
 
+  // Of FreeBulk(): pages that all have this word.
+  void FreeRun(PageWorker& worker, std::span<const PageId> pages, uint32_t word);
   // Of AllocateBulk(): one call of the kernel's bulk allocator.
   uint32_t BulkCallOn(PageWorker& worker, const Walk& walk, std::span<PageId> out,
                       const BulkOptions& options);

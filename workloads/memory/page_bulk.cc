@@ -106,17 +106,20 @@ uint32_t PageAllocator::TakeRun(PageWorker& worker, const Walk& walk, std::span<
   PageList& list = worker.lists[index];
   const uint32_t from_list = std::min(num_wanted, list.count);
   list.count -= from_list;
+  // Only requests that are not accounted come here.
+  const bool is_marked = controller_.is_on();
+  if (is_marked) {
+    // Ahead of the copy: numbers that were just copied in large pieces are slow to read.
+    MarkRunUnaccounted({list.pages + list.count, from_list}, index);
+  }
   std::memcpy(out.data(), list.pages + list.count, from_list * sizeof(PageId));
   uint32_t num_got = from_list;
   if (num_got < num_wanted) {
-    num_got += nodes_[index].TakePages(out.data() + num_got, num_wanted - num_got, Mark::kLow);
+    const uint32_t from_node =
+        nodes_[index].TakePages(out.data() + num_got, num_wanted - num_got, Mark::kLow);
+    if (is_marked) MarkRunUnaccounted(out.subspan(num_got, from_node), index);
+    num_got += from_node;
     worker.counters->Add(PageCounter::kRefills);
-  }
-  if (controller_.is_on()) {
-    // Only requests that are not accounted come here.
-    for (const PageId page : out.first(num_got)) {
-      page_words_[page].fetch_or(kPageUnaccounted, std::memory_order_relaxed);
-    }
   }
   if (source_ == PageSource::kOnDemand) {
     for (const PageId page : out.first(num_got)) MakePresent(worker, page, 0);
@@ -124,8 +127,50 @@ uint32_t PageAllocator::TakeRun(PageWorker& worker, const Walk& walk, std::span<
   return num_got;
 }
 
+void PageAllocator::MarkRunUnaccounted(std::span<const PageId> pages, uint32_t node_index) {
+  const uint32_t word = 1 | node_index << kPageNodeShift | kPageUnaccounted |
+                        (source_ == PageSource::kOnDemand ? kPageOnDemand : 0);
+  std::atomic<uint32_t>* const words = page_words_;
+  for (const PageId page : pages) words[page].store(word, std::memory_order_relaxed);
+}
+
 void PageAllocator::FreeBulk(PageWorker& worker, std::span<const PageId> pages) {
-  for (const PageId page : pages) Put(worker, page);
+  while (!pages.empty()) {
+    const uint32_t word = page_words_[pages[0]].load(std::memory_order_acquire);
+    if ((word & (kPageReferences | kPageOnDemand)) != 1) {
+      Put(worker, pages[0]);
+      pages = pages.subspan(1);
+      continue;
+    }
+    // Pages alike, of one node and nobody else's, go in one piece.
+    size_t size = 1;
+    while (size < pages.size() &&
+           page_words_[pages[size]].load(std::memory_order_acquire) == word) {
+      ++size;
+    }
+    FreeRun(worker, pages.first(size), word);
+    pages = pages.subspan(size);
+  }
+}
+
+void PageAllocator::FreeRun(PageWorker& worker, std::span<const PageId> pages, uint32_t word) {
+  if ((word & kPageUnaccounted) != 0) {
+    for (const PageId page : pages) {
+      page_words_[page].store(word & ~kPageUnaccounted, std::memory_order_relaxed);
+    }
+  } else {
+    controller_.Uncharge(*worker.stock, page_bytes_ * static_cast<int64_t>(pages.size()));
+  }
+  worker.counters->Add(PageCounter::kFreed, pages.size());
+  const uint32_t index = word >> kPageNodeShift & 0xff;
+  PageList& list = worker.lists[index];
+  while (!pages.empty()) {
+    if (list.count == list.high) Drain(worker, index);
+    const size_t size = std::min<size_t>(pages.size(), list.high - list.count);
+    std::memcpy(list.pages + list.count, pages.data(), size * sizeof(PageId));
+    list.count += static_cast<uint32_t>(size);
+    pages = pages.subspan(size);
+  }
 }
 
 }  // namespace pipeyard::memory

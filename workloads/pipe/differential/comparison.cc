@@ -1,0 +1,116 @@
+#include "workloads/pipe/differential/comparison.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "workloads/pipe/differential/ballast.h"
+#include "workloads/pipe/differential/kernel_system.h"
+#include "workloads/pipe/differential/privilege.h"
+#include "workloads/pipe/differential/shrink.h"
+
+namespace pipeyard::pipe::differential {
+namespace {
+
+// Programs between two looks at the subject's accounts, which cost as much as some programs.
+constexpr uint64_t kProgramsPerCheck = 128;
+
+uint32_t PageBytes() { return static_cast<uint32_t>(::sysconf(_SC_PAGESIZE)); }
+
+Status HoldBallast(KernelBallast& ballast) {
+  PIPEYARD_ASSIGN_OR_RETURN(const PipeLimits limits, KernelPipeLimits());
+  return ballast.Hold(CountBallastPipes(limits, PageBytes()), PageBytes());
+}
+
+CheckOptions ChecksFor(const RunSettings& settings) {
+  return {.has_polls = settings.has_polls, .interval = 4, .page_bytes = PageBytes()};
+}
+
+// What a fresh subject differs in, the ballast being held; empty: nothing.
+std::string RunFresh(const Program& program, const RunSettings& settings,
+                     const SubjectMaker& make_subject) {
+  Result<std::unique_ptr<Subject>> subject = make_subject(settings);
+  if (!subject.ok()) return "make the subject: " + subject.status().ToString();
+  KernelSystem kernel;
+  SequentialRun run(kernel, (*subject)->system(), ChecksFor(settings));
+  if (const std::optional<Divergence> found = run.Run(program.operations)) return found->text;
+  const Status status = (*subject)->CheckAtRest();
+  return status.ok() ? "" : "at rest: " + status.ToString();
+}
+
+// `text` is what the whole program showed on a subject that had run others before.
+void Tell(const Program& program, const RunSettings& settings, const SubjectMaker& make_subject,
+          uint64_t seed, uint64_t index, const std::string& text, ComparisonReport& report) {
+  const auto fails = [&](const std::vector<Operation>& operations) {
+    return !RunFresh({{}, operations}, settings, make_subject).empty();
+  };
+  Program shown = program;
+  std::string shown_text = text;
+  std::string origin =
+      "# program " + std::to_string(index) + " of PIPEYARD_SEED=" + std::to_string(seed);
+  if (fails(program.operations)) {
+    shown.operations = Shrink(program.operations, fails);
+    shown_text = RunFresh(shown, settings, make_subject);
+  } else {
+    origin += " (a fresh subject agrees: what ran before matters)";
+  }
+  report.num_shrunk = shown.operations.size();
+  report.difference = shown_text + "\n" + origin + "\n" + FormatProgram(shown);
+}
+
+}  // namespace
+
+ComparisonReport Compare(const RunSettings& settings, const SubjectMaker& make_subject,
+                         uint64_t seed, uint64_t num_operations) {
+  ComparisonReport report;
+  KernelBallast ballast;
+  if (const Status status = HoldBallast(ballast); !status.ok()) {
+    report.difference = status.ToString();
+    return report;
+  }
+  Result<std::unique_ptr<Subject>> subject = make_subject(settings);
+  if (!subject.ok()) {
+    report.difference = "make the subject: " + subject.status().ToString();
+    return report;
+  }
+  KernelSystem kernel;
+  SequentialRun run(kernel, (*subject)->system(), ChecksFor(settings));
+  SequentialRun unpolled(kernel, (*subject)->system(), {false, 4, PageBytes()});
+  GeneratorOptions options;
+  options.page_bytes = PageBytes();
+  options.can_write_quietly = KernelSystem::CanWriteQuietly();
+  options.has_write_watches = settings.wakeup == Wakeup::kWasFull;
+  while (run.num_applied() + unpolled.num_applied() < num_operations) {
+    std::mt19937_64 random(ProgramSeed(seed, report.num_programs));
+    // Every third pipe is never polled.
+    RunSettings of_program = settings;
+    of_program.has_polls = settings.has_polls && random() % 3 != 0;
+    options.has_polls = of_program.has_polls;
+    options.has_watches = of_program.has_polls && settings.poll_wakeup != PollWakeup::kNone;
+    const Program program{FormatSettings(of_program), GenerateOperations(random, options)};
+    const std::optional<Divergence> found =
+        (of_program.has_polls ? run : unpolled).Run(program.operations);
+    std::string text = found ? found->text : "";
+    if (!found && report.num_programs % kProgramsPerCheck == 0) {
+      const Status status = (*subject)->CheckAtRest();
+      if (!status.ok()) text = "at rest: " + status.ToString();
+    }
+    if (!text.empty()) {
+      Tell(program, of_program, make_subject, seed, report.num_programs, text, report);
+      break;
+    }
+    ++report.num_programs;
+  }
+  report.num_operations = run.num_applied() + unpolled.num_applied();
+  return report;
+}
+
+std::string Replay(const Program& program, const SubjectMaker& make_subject) {
+  const Result<RunSettings> settings = ParseSettings(program.settings);
+  if (!settings.ok()) return settings.status().ToString();
+  KernelBallast ballast;
+  if (const Status status = HoldBallast(ballast); !status.ok()) return status.ToString();
+  return RunFresh(program, *settings, make_subject);
+}
+
+}  // namespace pipeyard::pipe::differential

@@ -1,0 +1,80 @@
+#include "workloads/pipe/differential/engine_system.h"
+
+#include <errno.h>
+
+namespace pipeyard::pipe::differential {
+namespace {
+
+Outcome OutcomeOf(const IoResult& result) {
+  return {result.ok() ? result.bytes : -result.error, result.is_sigpipe};
+}
+
+IoFlags FlagsOf(FileFlags flags) {
+  return (flags.is_nonblocking ? kIoNonblocking : kIoBlocking) |
+         (flags.is_packet ? kIoPacket : kIoBlocking);
+}
+
+}  // namespace
+
+Outcome EngineSystem::Create(int actor, int read_file, int write_file, FileFlags flags) {
+  const CreatedPipe created = engine_.CreatePipe(engine_.worker(actor));
+  if (!created.ok()) return {-created.error, false};
+  At(read_file) = {created.pipe, PipeEnd::kRead, flags};
+  At(write_file) = {created.pipe, PipeEnd::kWrite, flags};
+  return {};
+}
+
+Outcome EngineSystem::Open(int actor, int file, PipeEnd end, int new_file) {
+  Pipe pipe = At(file).pipe;
+  Worker& worker = engine_.worker(actor);
+  const int error = end == PipeEnd::kRead ? pipe.OpenReader(worker) : pipe.OpenWriter(worker);
+  if (error == 0) At(new_file) = {pipe, end, kFlagsOfOpen};
+  return {-error, false};
+}
+
+Outcome EngineSystem::Close(int actor, int file) {
+  const File closed = std::exchange(At(file), File());
+  Pipe pipe = closed.pipe;
+  Worker& worker = engine_.worker(actor);
+  const int error =
+      closed.end == PipeEnd::kRead ? pipe.CloseReader(worker) : pipe.CloseWriter(worker);
+  return {-error, false};
+}
+
+Outcome EngineSystem::Write(int actor, int file, const char* data, size_t size, bool is_quiet) {
+  const IoFlags flags = FlagsOf(At(file).flags) | (is_quiet ? kIoNoSignal : kIoBlocking);
+  return OutcomeOf(At(file).pipe.Write(engine_.worker(actor), data, size, flags));
+}
+
+Outcome EngineSystem::Read(int actor, int file, char* data, size_t size) {
+  return OutcomeOf(At(file).pipe.Read(engine_.worker(actor), data, size, FlagsOf(At(file).flags)));
+}
+
+Outcome EngineSystem::SetFlags(int, int file, FileFlags flags) {
+  At(file).flags = flags;
+  return {};
+}
+
+Outcome EngineSystem::Resize(int actor, int file, uint32_t bytes) {
+  return {At(file).pipe.Resize(engine_.worker(actor), bytes), false};
+}
+
+Outcome EngineSystem::Capacity(int, int file) {
+  return {static_cast<int64_t>(At(file).pipe.capacity_bytes()), false};
+}
+
+Outcome EngineSystem::QueuedBytes(int actor, int file) {
+  return {At(file).pipe.QueuedBytes(engine_.worker(actor)), false};
+}
+
+Outcome EngineSystem::Poll(int, FileSet, bool, PollMasks&) { return {-ENOSYS, false}; }
+Outcome EngineSystem::Watch(int, int) { return {-ENOSYS, false}; }
+Outcome EngineSystem::TakeReady(int, PollMasks&) { return {-ENOSYS, false}; }
+
+void EngineSystem::Reset() {
+  for (int file = 0; file < kMaxFiles; ++file) {
+    if (At(file).pipe.IsValid()) Close(0, file);
+  }
+}
+
+}  // namespace pipeyard::pipe::differential

@@ -1,0 +1,109 @@
+#include "workloads/pipe/differential/privilege.h"
+
+#include <errno.h>
+#include <grp.h>
+#include <linux/capability.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <fstream>
+#include <sstream>
+
+namespace pipeyard::pipe::differential {
+namespace {
+
+bool IsInitialUserNamespace() {
+  std::ifstream file("/proc/self/uid_map");
+  uint64_t inside = 1;
+  uint64_t outside = 1;
+  uint64_t count = 0;
+  file >> inside >> outside >> count;
+  return inside == 0 && outside == 0 && count == UINT32_MAX;
+}
+
+Status ReadNumber(const char* path, uint64_t& number) {
+  std::ifstream file(path);
+  if (!(file >> number)) return NotFound(std::string("read ") + path);
+  return Status::Ok();
+}
+
+// Ids that distributions leave alone.
+constexpr uid_t kFirstOwnId = 1'500'000'000;
+constexpr uid_t kNumOwnIds = 100'000;
+
+// False where this process may not become somebody else.
+bool BecomeNobody() {
+  // By process, so that tests that run at once do not share.
+  const uid_t id = kFirstOwnId + static_cast<uid_t>(::getpid()) % kNumOwnIds;
+  if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, id) != 0 ||
+                           ::setresuid(id, id, id) != 0))
+    return false;
+  // Else /proc/self belongs to root, and so does each file under fd/.
+  return ::prctl(PR_SET_DUMPABLE, 1) == 0;
+}
+
+bool SendAll(int fd, const std::string& text) {
+  size_t sent = 0;
+  while (sent < text.size()) {
+    const ssize_t written = ::write(fd, text.data() + sent, text.size() - sent);
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) sent += static_cast<size_t>(written);
+  }
+  return true;
+}
+
+}  // namespace
+
+Capabilities EffectiveCapabilities() {
+  std::ifstream file("/proc/self/status");
+  std::string line;
+  uint64_t bits = 0;
+  while (std::getline(file, line)) {
+    if (line.rfind("CapEff:", 0) == 0) std::istringstream(line.substr(7)) >> std::hex >> bits;
+  }
+  if (!IsInitialUserNamespace()) bits = 0;
+  return {.sys_resource = (bits >> CAP_SYS_RESOURCE & 1) != 0,
+          .sys_admin = (bits >> CAP_SYS_ADMIN & 1) != 0};
+}
+
+Result<PipeLimits> KernelPipeLimits() {
+  PipeLimits limits;
+  PIPEYARD_RETURN_IF_ERROR(ReadNumber("/proc/sys/fs/pipe-max-size", limits.max_bytes));
+  PIPEYARD_RETURN_IF_ERROR(ReadNumber("/proc/sys/fs/pipe-user-pages-soft", limits.user_pages_soft));
+  PIPEYARD_RETURN_IF_ERROR(ReadNumber("/proc/sys/fs/pipe-user-pages-hard", limits.user_pages_hard));
+  return limits;
+}
+
+bool HasUserOfItsOwn() {
+  return ::geteuid() >= kFirstOwnId && ::geteuid() < kFirstOwnId + kNumOwnIds;
+}
+
+Result<std::string> RunUnprivileged(const std::function<std::string()>& body) {
+  int fds[2];
+  if (::pipe(fds) != 0) return ErrnoStatus("pipe", errno);
+  const pid_t child = ::fork();
+  if (child < 0) return ErrnoStatus("fork", errno);
+  if (child == 0) {
+    ::close(fds[0]);
+    constexpr int kMayNot = 3;
+    if (!BecomeNobody()) ::_exit(kMayNot);
+    ::_exit(SendAll(fds[1], body()) ? 0 : 1);
+  }
+  ::close(fds[1]);
+  std::string text;
+  char buffer[4096];
+  for (;;) {
+    const ssize_t size = ::read(fds[0], buffer, sizeof(buffer));
+    if (size > 0) text.append(buffer, static_cast<size_t>(size));
+    if (size == 0 || (size < 0 && errno != EINTR)) break;
+  }
+  ::close(fds[0]);
+  int status = 0;
+  while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
+  }
+  if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  return FailedPrecondition("the unprivileged child ended with status " + std::to_string(status));
+}
+
+}  // namespace pipeyard::pipe::differential

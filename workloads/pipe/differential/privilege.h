@@ -1,0 +1,29 @@
+// What this process may do with pipes, as the kernel judges it, and how to be somebody who may
+// less. Capabilities are read, never guessed from the user id: root in a container often lacks
+// some.
+//
+// Thread safety: pure reads; RunUnprivileged() from a process with one thread.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "base/status.h"
+#include "workloads/pipe/pipe_user.h"
+
+namespace pipeyard::pipe::differential {
+
+// Those that count in the initial user namespace, which is where the kernel asks for them.
+Capabilities EffectiveCapabilities();
+// Of /proc/sys/fs. Errors: kNotFound names the file.
+Result<PipeLimits> KernelPipeLimits();
+
+// Whether this process has a user id that RunUnprivileged() chose, so nobody else's pipes count.
+bool HasUserOfItsOwn();
+
+// Runs `body` in a child process without capabilities, of a user id that nobody else has (pages of
+// pipes are counted by user) where this process may choose one; returns what it returned.
+// Errors: kFailedPrecondition when there is no such child or it died.
+Result<std::string> RunUnprivileged(const std::function<std::string()>& body);
+
+}  // namespace pipeyard::pipe::differential

@@ -55,6 +55,10 @@ const memory::CounterDefinition kCounters[static_cast<size_t>(Counter::kCount)] 
      "resizes refused: over a limit, more slots in use than wanted, or no memory"},
     {"metadata_policy_queries", "count", CounterReduction::kSum,
      "times the policy was asked for the node of a pipe's metadata"},
+    {"metadata_local", "count", CounterReduction::kSum,
+     "infos and rings allocated on the memory node of the allocating worker's CPU"},
+    {"metadata_remote", "count", CounterReduction::kSum,
+     "infos and rings allocated on another node"},
     {"remote_metadata_lines", "count", CounterReduction::kSum,
      "cache lines of metadata taken that lie on another node and were last written by another "
      "virtual CPU (emulated topology)"},

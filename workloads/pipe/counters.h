@@ -47,6 +47,8 @@ enum class Counter {
   kResizes,
   kResizesRefused,
   kPolicyQueries,
+  kMetadataLocal,
+  kMetadataRemote,
   kRemoteLines,
   kRemoteAccess,
   kCount,

@@ -22,6 +22,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "workloads/memory/object_allocator.h"
 #include "workloads/memory/page_allocator.h"
 #include "workloads/memory/region.h"
 #include "workloads/numa/numa_kernel.h"
@@ -47,7 +48,10 @@ struct EngineSetup {
   uint32_t extra_pipes = 0;
   uint64_t extra_slots = 0;
   PipeLimits limits;
-  uint32_t num_users = 1;              // at least 1
+  uint32_t num_users = 1;  // at least 1
+  // Nodes that may come online while the engine runs (memory::PageAllocator::OnlineNode).
+  std::vector<memory::OfflineNode> offline_nodes;
+  uint64_t seed = 1;                   // of the slab allocator's dice
   numa::NumaKernel* kernel = nullptr;  // nullptr: the machine's
 };
 
@@ -58,6 +62,14 @@ struct PlacementProof {
   std::vector<numa::PlacementCount> nodes;
   // Pages that the kernel found on another node than the map says.
   int64_t misplaced = 0;
+};
+
+// Infos and rings allocated on one node since the engine's creation, and those that still live.
+struct MetadataCount {
+  numa::NodeId node = 0;
+  uint64_t infos = 0;
+  uint64_t rings = 0;
+  uint64_t live_objects = 0;
 };
 
 class Engine {
@@ -81,6 +93,9 @@ class Engine {
   // The host's, or the emulated one.
   const numa::Topology& topology() const { return topology_; }
   memory::PageAllocator& pages() { return *pages_; }
+  memory::ObjectAllocator& objects() { return *objects_; }
+  // What Poll() and handles of other processes need.
+  const PipeEnvironment& environment() const { return environment_; }
   const memory::Region& region() const { return *region_; }
   // False where the arenas could not be bound to their nodes (or are emulated).
   bool is_bound() const { return pages_->is_bound(); }
@@ -97,7 +112,8 @@ class Engine {
   // wrong; cannot be undone.
   void Stop();
 
-  // Sums over workers: the pipe's counters, then the page allocator's.
+  // Sums over workers: the pipe's counters, then the page allocator's, then the object
+  // allocator's.
   std::vector<memory::CounterValue> Counters() const;
   // One counter of the pipe; for tests.
   uint64_t Count(Counter counter) const;
@@ -105,24 +121,28 @@ class Engine {
   // Every page is in exactly one place: allocated = cached + in rings, the rest free; every object
   // is a live pipe's info or ring. Errors: kInternal says what does not add up.
   Status CheckConservation();
-  // Errors: kFailedPrecondition when the kernel does not answer.
+  // Data pages and the pages of metadata. Errors: kFailedPrecondition when the kernel does not
+  // answer.
   Result<PlacementProof> ProvePlacement();
+  // Nodes that have ever had metadata, ascending.
+  std::vector<MetadataCount> MetadataPlacement() const;
 
  private:
   explicit Engine(numa::Topology topology) : topology_(std::move(topology)) {}
+  Status Build(const EngineSetup& setup);
 
   // Constant after creation.
   numa::Topology topology_;
   numa::NumaKernel* kernel_ = nullptr;
   std::unique_ptr<memory::Region> region_;
   std::unique_ptr<memory::PageAllocator> pages_;
-  ObjectSource objects_;
+  std::unique_ptr<memory::ObjectAllocator> objects_;
+  std::unique_ptr<LineToll> toll_;
   PipeEnvironment environment_;
-  memory::WeightTable host_weights_;
-  std::vector<std::vector<numa::NodeId>> fallback_orders_;  // by worker
   std::vector<Worker> workers_;
   std::vector<Pipe> pipes_;
-  PipeCounters* counters_ = nullptr;  // by worker
+  PipeCounters* counters_ = nullptr;            // by worker
+  MetadataByNode* metadata_by_node_ = nullptr;  // by worker
 };
 
 }  // namespace pipeyard::pipe

@@ -16,10 +16,8 @@ constexpr Word<PageCache> kPageCaches[] = {{PageCache::kTwoPage, "two-page"},
                                            {PageCache::kPreallocV1, "prealloc-v1"},
                                            {PageCache::kPrealloc, "prealloc"},
                                            {PageCache::kPool, "pool"}};
-constexpr Word<SlabForm> kSlabForms[] = {{SlabForm::kSheaves, "sheaves"},
-                                         {SlabForm::kCpuSlab, "cpu-slab"}};
-constexpr Word<PageSource> kPageSources[] = {{PageSource::kResident, "resident"},
-                                             {PageSource::kOnDemand, "on-demand"}};
+constexpr Word<memory::PageSource> kPageSources[] = {{memory::PageSource::kResident, "resident"},
+                                                     {memory::PageSource::kOnDemand, "on-demand"}};
 constexpr Word<Wakeup> kWakeups[] = {{Wakeup::kWasFull, "was-full"}, {Wakeup::kAlways, "always"}};
 constexpr Word<PollWakeup> kPollWakeups[] = {{PollWakeup::kPollUsage, "poll-usage"},
                                              {PollWakeup::kNone, "none"},
@@ -52,15 +50,10 @@ Result<PageCache> ParsePageCache(std::string_view text) {
 }
 std::string_view PageCacheName(PageCache page_cache) { return NameOf(kPageCaches, page_cache); }
 
-Result<SlabForm> ParseSlabForm(std::string_view text) {
-  return Parse("engine.slab", kSlabForms, text);
-}
-std::string_view SlabFormName(SlabForm form) { return NameOf(kSlabForms, form); }
-
-Result<PageSource> ParsePageSource(std::string_view text) {
+Result<memory::PageSource> ParsePageSource(std::string_view text) {
   return Parse("engine.page_source", kPageSources, text);
 }
-std::string_view PageSourceName(PageSource source) { return NameOf(kPageSources, source); }
+std::string_view PageSourceName(memory::PageSource source) { return NameOf(kPageSources, source); }
 
 Result<Wakeup> ParseWakeup(std::string_view text) { return Parse("engine.wakeup", kWakeups, text); }
 std::string_view WakeupName(Wakeup wakeup) { return NameOf(kWakeups, wakeup); }

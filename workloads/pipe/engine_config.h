@@ -11,8 +11,11 @@
 
 #include "base/status.h"
 #include "base/units.h"
+#include "workloads/memory/fastpath.h"
 #include "workloads/memory/interleave.h"
 #include "workloads/memory/metadata_placement.h"
+#include "workloads/memory/object_allocator.h"
+#include "workloads/memory/page_source.h"
 #include "workloads/memory/policy.h"
 #include "workloads/numa/topology.h"
 
@@ -29,12 +32,6 @@ enum class PageCache {
   kPool,        // one pool of eight per pipe, filled before the mutex is taken, trimmed to two
 };
 
-// The slab allocator's upper layers (B1).
-enum class SlabForm { kSheaves, kCpuSlab };
-
-// Whether free pages stay present (design.md 4).
-enum class PageSource { kResident, kOnDemand };
-
 // When a read wakes a writer (A3).
 enum class Wakeup {
   kWasFull,  // the rule of 2025: when it freed a slot of a full pipe
@@ -48,28 +45,20 @@ enum class PollWakeup {
   kEdgeConsumers,  // while an edge-triggered watch exists
 };
 
-// Change 4, per path (D).
-struct FastpathSwitches {
-  bool fault = false;
-  bool page = false;
-  bool bulk = false;
-  bool slab = false;
-};
-
 struct EngineConfig {
   memory::MetadataPlacement metadata_placement = memory::MetadataPlacement::kAnyNode;
   PageCache page_cache = PageCache::kTwoPage;
   memory::BulkAlgorithm interleave_bulk = memory::BulkAlgorithm::kSplitCarry;
-  FastpathSwitches fastpath;
+  memory::FastpathSwitches fastpath;  // change 4, per path (D)
   // Of every worker at first. Absent: the default policy.
   std::optional<memory::Policy> policy;
   // Of weighted interleave without weights of its own.
   memory::WeightTable host_weights;
-  SlabForm slab = SlabForm::kSheaves;
+  memory::SlabForm slab = memory::SlabForm::kSheaves;
   int defrag_ratio = 100;  // 0..100
   bool has_accounting = true;
   uint64_t memory_limit_bytes = 0;  // 0: none
-  PageSource page_source = PageSource::kResident;
+  memory::PageSource page_source = memory::PageSource::kResident;
   // How long a reader or writer that must wait looks again and again before it sleeps. 0: sleeps at
   // once, as the kernel does.
   Nanos wait_spin{0};
@@ -82,13 +71,12 @@ struct EngineConfig {
   Nanos remote_access{0};
 };
 
-// Values as sweeps write them. Errors: kInvalidArgument lists the words that are meant.
+// Values as sweeps write them; those of the other switches stand with their types. Errors:
+// kInvalidArgument lists the words that are meant.
 Result<PageCache> ParsePageCache(std::string_view text);
 std::string_view PageCacheName(PageCache page_cache);
-Result<SlabForm> ParseSlabForm(std::string_view text);
-std::string_view SlabFormName(SlabForm form);
-Result<PageSource> ParsePageSource(std::string_view text);
-std::string_view PageSourceName(PageSource source);
+Result<memory::PageSource> ParsePageSource(std::string_view text);
+std::string_view PageSourceName(memory::PageSource source);
 Result<Wakeup> ParseWakeup(std::string_view text);
 std::string_view WakeupName(Wakeup wakeup);
 Result<PollWakeup> ParsePollWakeup(std::string_view text);

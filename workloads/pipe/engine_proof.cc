@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -11,8 +12,12 @@ namespace pipeyard::pipe {
 
 Status Engine::CheckConservation() {
   PIPEYARD_ASSIGN_OR_RETURN(memory::PageCensus census, pages_->TakeCensus());
+  PIPEYARD_ASSIGN_OR_RETURN(const memory::ObjectCensus objects, objects_->TakeCensus());
   uint64_t in_rings = 0;
   uint64_t cached = 0;
+  auto is_live = [&](memory::ObjectRef object) {
+    return std::binary_search(objects.live.begin(), objects.live.end(), object);
+  };
   auto take = [&](uint64_t page) {
     if (page >= census.is_allocated.size() || !census.is_allocated[page]) return false;
     census.is_allocated[page] = false;
@@ -31,7 +36,7 @@ Status Engine::CheckConservation() {
       static_cast<void>(info.mutex.Lock());
       const uint32_t slots = info.ring_slots.load(std::memory_order_relaxed);
       HeadTail ends = pipe.Ends();
-      is_sound = ends.Occupancy() <= slots;
+      is_sound = ends.Occupancy() <= slots && is_live(offset) && is_live(info.slots_offset);
       for (; is_sound && !ends.IsEmpty(); ++ends.tail, ++in_rings) {
         const Slot& slot = pipe.SlotAt(ends.tail);
         is_sound = slot.length != 0 && slot.offset + slot.length <= pages_->page_bytes() &&
@@ -46,7 +51,8 @@ Status Engine::CheckConservation() {
       if (!is_sound) {
         list.mutex.Unlock();
         return Internal("conservation: the pipe at " + std::to_string(offset) +
-                        " holds a page that is free or held twice, or a slot that cannot be");
+                        " or its ring is free, or it holds a page that is free or held twice, or "
+                        "a slot that cannot be");
       }
       offset = info.next_alive;
     }
@@ -54,14 +60,14 @@ Status Engine::CheckConservation() {
     if (found != listed) return Internal("conservation: a list of live pipes is broken");
     num_alive += listed;
   }
-  if (objects_.num_allocated() != 2 * num_alive) {
-    return Internal("conservation: " + std::to_string(objects_.num_allocated()) +
+  if (objects.num_live + objects.num_blocks != 2 * num_alive) {
+    return Internal("conservation: " + std::to_string(objects.num_live + objects.num_blocks) +
                     " objects allocated, " + std::to_string(num_alive) + " pipes alive");
   }
-  if (in_rings + cached != census.num_allocated) {
+  if (in_rings + cached + objects.num_pages != census.num_allocated) {
     return Internal("conservation: " + std::to_string(census.num_allocated) + " pages allocated, " +
-                    std::to_string(in_rings) + " in rings and " + std::to_string(cached) +
-                    " cached");
+                    std::to_string(in_rings) + " in rings, " + std::to_string(cached) +
+                    " cached and " + std::to_string(objects.num_pages) + " of objects");
   }
   return Status::Ok();
 }
@@ -97,6 +103,22 @@ Result<PlacementProof> Engine::ProvePlacement() {
     proof.nodes.push_back(std::move(count));
   }
   return proof;
+}
+
+std::vector<MetadataCount> Engine::MetadataPlacement() const {
+  std::vector<MetadataCount> nodes;
+  const Result<memory::ObjectCensus> census = objects_->TakeCensus();
+  for (numa::NodeId node = 0; node < numa::kMaxNodes; ++node) {
+    MetadataCount count;
+    count.node = node;
+    for (int i = 0; i < num_workers(); ++i) {
+      count.infos += metadata_by_node_[i].infos[node].load(std::memory_order_relaxed);
+      count.rings += metadata_by_node_[i].rings[node].load(std::memory_order_relaxed);
+    }
+    if (census.ok()) count.live_objects = census->live_by_node[static_cast<size_t>(node)];
+    if (count.infos + count.rings != 0) nodes.push_back(count);
+  }
+  return nodes;
 }
 
 }  // namespace pipeyard::pipe

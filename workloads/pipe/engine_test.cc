@@ -33,7 +33,7 @@ TEST(EngineConfig, EveryWordIsReadBackAndOthersAreRefused) {
   for (const char* text : {"two-page", "one-page", "prealloc-v1", "prealloc", "pool"})
     EXPECT_EQ(PageCacheName(*ParsePageCache(text)), text);
   for (const char* text : {"sheaves", "cpu-slab"})
-    EXPECT_EQ(SlabFormName(*ParseSlabForm(text)), text);
+    EXPECT_EQ(memory::SlabFormName(*memory::ParseSlabForm(text)), text);
   for (const char* text : {"resident", "on-demand"})
     EXPECT_EQ(PageSourceName(*ParsePageSource(text)), text);
   for (const char* text : {"was-full", "always"}) EXPECT_EQ(WakeupName(*ParseWakeup(text)), text);
@@ -45,7 +45,7 @@ TEST(EngineConfig, EveryWordIsReadBackAndOthersAreRefused) {
   EXPECT_EQ(ParsePageCache("three-page").status().message(),
             "engine.page_cache: 'three-page': must be two-page, one-page, prealloc-v1, prealloc or "
             "pool");
-  EXPECT_EQ(ParseSlabForm("").status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(memory::ParseSlabForm("").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(ParsePageSource("swap").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(ParseWakeup("never").status().code(), StatusCode::kInvalidArgument);
   EXPECT_EQ(ParsePollWakeup("some").status().code(), StatusCode::kInvalidArgument);
@@ -110,17 +110,37 @@ TEST(Engine, MoreMemoryThanThereIsIsAnError) {
 TEST(Engine, WhenMemoryRunsOutWritesSaySo) {
   EngineSetup setup = SmallSetup();
   setup.page_bytes = 4096;
-  setup.arena_bytes = 3 * 4096;
+  setup.arena_bytes = 20 * 4096;  // metadata takes some of them
   const auto engine = *Engine::Create(setup, OneNodeHost());
   const std::string data(65536, 'x');
+  Pipe& pipe = engine->pipe(0);
+  const int64_t fitted =
+      pipe.Write(engine->worker(0), data.data(), data.size(), IoMode::kNonblocking).bytes;
 
-  EXPECT_EQ(engine->pipe(0)
-                .Write(engine->worker(0), data.data(), data.size(), IoMode::kNonblocking)
-                .bytes,
-            3 * 4096);
-  EXPECT_EQ(engine->pipe(0).Write(engine->worker(0), data.data(), 4096, IoMode::kNonblocking).error,
-            ENOMEM);
+  EXPECT_GT(fitted, 0);
+  EXPECT_LT(fitted, 65536);
+  EXPECT_EQ(fitted % 4096, 0);
+  EXPECT_EQ(pipe.Write(engine->worker(0), data.data(), 4096, IoMode::kNonblocking).error, ENOMEM);
   EXPECT_TRUE(engine->CheckConservation().ok());
+}
+
+TEST(Engine, OverTheMemoryLimitWritesSaySo) {
+  for (const bool is_on : {true, false}) {
+    EngineSetup setup = SmallSetup();
+    setup.page_bytes = 4096;
+    setup.config.has_accounting = is_on;
+    setup.config.memory_limit_bytes = 8 * 4096;
+    const auto engine = *Engine::Create(setup, OneNodeHost());
+    const std::string data(65536, 'x');
+    const int64_t fitted =
+        engine->pipe(0)
+            .Write(engine->worker(0), data.data(), data.size(), IoMode::kNonblocking)
+            .bytes;
+
+    // Info and ring are charged, too.
+    EXPECT_EQ(fitted, is_on ? 7 * 4096 : 65536);
+    EXPECT_TRUE(engine->CheckConservation().ok());
+  }
 }
 
 TEST(Engine, CountersHaveDistinctNamesUnitsAndHelp) {
@@ -134,7 +154,8 @@ TEST(Engine, CountersHaveDistinctNamesUnitsAndHelp) {
     EXPECT_EQ(counter.value, 0u) << counter.name;
   }
   EXPECT_EQ(names.size(), static_cast<size_t>(Counter::kCount) +
-                              static_cast<size_t>(memory::PageCounter::kCount));
+                              static_cast<size_t>(memory::PageCounter::kCount) +
+                              static_cast<size_t>(memory::ObjectCounter::kCount));
   for (const memory::CounterDefinition& definition : kCounters)
     EXPECT_FALSE(definition.help.empty());
 }
@@ -143,6 +164,8 @@ TEST(Engine, CountersOfPagesAgreeWithThoseOfTheAllocator) {
   EngineSetup setup = SmallSetup();
   setup.config.page_cache = PageCache::kPrealloc;
   const auto engine = *Engine::Create(setup, OneNodeHost());
+  // Before any data: the pages of the metadata.
+  const uint64_t num_metadata = engine->pages().TakeCensus()->num_allocated;
   for (int i = 0; i < 50; ++i) FillAndDrain(*engine, 0, 1);
   uint64_t allocated = 0;
   uint64_t freed = 0;
@@ -151,7 +174,7 @@ TEST(Engine, CountersOfPagesAgreeWithThoseOfTheAllocator) {
     if (counter.name == "pages_freed") freed = counter.value;
   }
 
-  EXPECT_EQ(allocated,
+  EXPECT_EQ(allocated - num_metadata,
             engine->Count(Counter::kPagesUnderMutex) + engine->Count(Counter::kPagesOutsideMutex));
   EXPECT_EQ(freed,
             engine->Count(Counter::kFreedUnderMutex) + engine->Count(Counter::kPreallocFreed));
@@ -198,14 +221,15 @@ TEST(Engine, ProofAsksTheKernelAboutAllocatedPagesOnly) {
   const auto engine = *Engine::Create(setup, TwoNodeHost());
   FillAndDrain(*engine, /*writer=*/1, /*reader=*/0);
   const uint64_t num_allocated = engine->pages().TakeCensus()->num_allocated;
+  const uint64_t num_metadata = engine->objects().TakeCensus()->num_pages;
   const Result<PlacementProof> proof = engine->ProvePlacement();
 
   ASSERT_TRUE(proof.ok()) << proof.status().ToString();
   EXPECT_FALSE(proof->is_emulated);
   EXPECT_EQ(proof->misplaced, 0);
-  // The writer sits on node 1.
-  EXPECT_TRUE(proof->nodes[0].pages_on.empty());
-  EXPECT_EQ(static_cast<uint64_t>(proof->nodes[1].pages_on.at(1)), num_allocated);
+  // The pipe's creator sits on node 0, the writer on node 1.
+  EXPECT_EQ(static_cast<uint64_t>(proof->nodes[0].pages_on.at(0)), num_metadata);
+  EXPECT_EQ(static_cast<uint64_t>(proof->nodes[1].pages_on.at(1)), num_allocated - num_metadata);
   EXPECT_EQ(static_cast<uint64_t>(kernel.num_queried), num_allocated);
 }
 
@@ -217,7 +241,9 @@ TEST(Engine, ProofFindsAMisplacedPage) {
   FillAndDrain(*engine, 1, 0);
   const memory::PageCensus census = *engine->pages().TakeCensus();
   for (uint32_t page = 0; page < census.total; ++page) {
-    if (census.is_allocated[page]) kernel.strays[engine->pages().Address(page)] = 0;
+    if (census.is_allocated[page]) {
+      kernel.strays[engine->pages().Address(page)] = 1 - engine->pages().NodeOf(page);
+    }
   }
   const Result<PlacementProof> proof = engine->ProvePlacement();
 

@@ -7,8 +7,9 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "workloads/memory/object_allocator.h"
 #include "workloads/pipe/engine_config.h"
-#include "workloads/pipe/object_source.h"
+#include "workloads/pipe/line_toll.h"
 #include "workloads/pipe/pipe_info.h"
 #include "workloads/pipe/pipe_user.h"
 #include "workloads/pipe/worker.h"
@@ -26,7 +27,8 @@ PIPEYARD_CHECK_SHARED(PipeList);
 struct PipeEnvironment {
   std::byte* region = nullptr;
   memory::PageAllocator* pages = nullptr;
-  ObjectSource* objects = nullptr;
+  memory::ObjectAllocator* objects = nullptr;
+  LineToll* toll = nullptr;                // only where nodes are emulated
   memory::WaitNode* wait_nodes = nullptr;  // by worker
   PipeList* lists = nullptr;               // by worker
   int num_workers = 0;
@@ -36,12 +38,14 @@ struct PipeEnvironment {
   memory::MetadataPlacement metadata_placement = memory::MetadataPlacement::kAnyNode;
   PageCache page_cache = PageCache::kTwoPage;
   memory::BulkAlgorithm interleave_bulk = memory::BulkAlgorithm::kSplitCarry;
-  bool has_accounting = true;
   Nanos wait_spin{0};
   Wakeup wakeup = Wakeup::kWasFull;
   PollWakeup poll_wakeup = PollWakeup::kPollUsage;
 
   PipeInfo& InfoAt(uint64_t offset) const { return *reinterpret_cast<PipeInfo*>(region + offset); }
 };
+
+// A worker died holding a lock: ends every wait of every worker, so that everybody finds out.
+void SpreadOwnerDeath(const PipeEnvironment& environment);
 
 }  // namespace pipeyard::pipe

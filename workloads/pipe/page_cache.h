@@ -144,10 +144,10 @@ struct PreallocV1Cache : PlacesCache<2> {
   static void Preallocate(const PipeEnvironment& env, Worker& worker, size_t size,
                           const CachedPages&, Batch& batch) {
     if (size < env.pages->page_bytes()) return;
-    uint32_t wanted = PagesToPreallocate(env, size);
-    // The bulk allocator gives an accounted request one page (B3).
-    if (env.has_accounting) wanted = std::min(wanted, 1u);
-    AllocateSingly(env, worker, wanted, batch);
+    const memory::BulkOptions options{env.interleave_bulk, /*is_accounted=*/true};
+    batch.count = env.pages->AllocateBulk(
+        worker.pages(), std::span(batch.pages).first(PagesToPreallocate(env, size)), options);
+    worker.Count(Counter::kPagesOutsideMutex, batch.count);
   }
   static memory::PageId Get(const PipeEnvironment& env, Worker& worker, CachedPages& cache,
                             Batch& batch) {

@@ -41,6 +41,7 @@ void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
     if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
     const bool is_ready = SpinUntil(is_reader, worker);
     lock.Retake();
+    PayForInfo(worker);
     if (is_ready || lock.is_owner_dead()) return;
     // What was missed since the last look is seen under the mutex.
     const HeadTail ends = Ends();
@@ -59,6 +60,7 @@ void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
   if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
   memory::SleepUntilWoken(worker.sleeper());
   lock.Retake();
+  PayForInfo(worker);
   // A dead owner may have left the queue half written.
   if (!lock.is_owner_dead()) queue.Leave(env_->region, worker.wait_node().entry);
 }
@@ -76,9 +78,9 @@ int Pipe::TakeInterruption(Worker& worker) {
   return EOWNERDEAD;
 }
 
-void Pipe::SpreadOwnerDeath() {
-  for (int i = 0; i < env_->num_workers; ++i) {
-    memory::Interrupt(env_->wait_nodes[i].sleeper, memory::Interruption::kOwnerDied);
+void SpreadOwnerDeath(const PipeEnvironment& env) {
+  for (int i = 0; i < env.num_workers; ++i) {
+    memory::Interrupt(env.wait_nodes[i].sleeper, memory::Interruption::kOwnerDied);
   }
 }
 
@@ -86,9 +88,10 @@ int64_t Pipe::QueuedBytes(Worker& worker) {
   PipeLock lock(*info_, worker);
   if (lock.is_owner_dead()) {
     lock.Release();
-    SpreadOwnerDeath();
+    SpreadOwnerDeath(*env_);
     return -EOWNERDEAD;
   }
+  PayForInfo(worker);
   int64_t bytes = 0;
   for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) bytes += SlotAt(ends.tail).length;
   return bytes;

@@ -107,22 +107,34 @@ class Pipe {
   friend class Poller;
   friend class WatchSet;
 
-  template <typename Cache>
+  // Chosen once per call: the generation of the cache, and whether metadata has a toll.
+  template <bool kHasToll>
+  IoResult WriteAny(Worker& worker, const std::byte* data, size_t size, IoFlags flags);
+  template <typename Cache, bool kHasToll>
   IoResult WriteWith(Worker& worker, const std::byte* data, size_t size, IoFlags flags);
-  template <typename Cache>
+  template <bool kHasToll>
+  IoResult ReadAny(Worker& worker, std::byte* data, size_t size, IoFlags flags);
+  template <typename Cache, bool kHasToll>
   IoResult ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags flags);
   // Puts the first bytes behind those of the last slot where the rule allows; returns how many.
   size_t Merge(const std::byte* data, size_t size, HeadTail ends) REQUIRES(info_->mutex);
   // Waits until the pipe looks readable (writable) or `worker` is interrupted; true where looking
   // was enough. Without the mutex.
   bool SpinUntil(bool is_reader, Worker& worker) const;
+  // Takes the lines that every holder of the mutex writes, where they have a toll.
+  void PayForInfo(Worker& worker) const {
+    if (env_->toll != nullptr) [[unlikely]]
+      env_->toll->Take(worker, offset(), 2 * memory::kCacheLine);
+  }
+  void PayForSlot(Worker& worker, uint32_t position) const REQUIRES(info_->mutex) {
+    env_->toll->Take(worker, info_->slots_offset + sizeof(Slot) * (position & (ring_slots() - 1)),
+                     sizeof(Slot));
+  }
   // Sleeps in the queue; the mutex is free meanwhile.
   void Sleep(PipeLock& lock, bool is_reader, Worker& worker, memory::PendingWakes& wakes)
       REQUIRES(info_->mutex);
   // EINTR, EOWNERDEAD, or 0 where nobody interrupted `worker`.
   static int TakeInterruption(Worker& worker);
-  // A worker died holding the mutex: ends every wait, so that everybody finds out.
-  void SpreadOwnerDeath();
   int ChangeEnds(Worker& worker, int readers, int writers);
   // Replaces the ring and wakes a writer for the room.
   int ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wakes)

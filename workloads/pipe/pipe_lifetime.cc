@@ -20,28 +20,48 @@ static_assert(sizeof(Slot) == memory::kSlotBytes);
 
 constexpr uint32_t RingBytes(uint32_t slots) { return slots * static_cast<uint32_t>(sizeof(Slot)); }
 
-// Zeroed, as the kernel's are; 0 where there is no memory.
-uint64_t AllocateZeroed(const PipeEnvironment& env, Worker& worker, uint32_t bytes,
-                        const memory::ObjectRequest& request) {
-  if (request.is_policy_queried) worker.Count(Counter::kPolicyQueries);
-  const uint64_t offset = env.objects->Allocate(worker.objects(), bytes, request.node);
-  if (offset != 0) std::memset(env.region + offset, 0, bytes);
-  return offset;
+// By single writer; no read-modify-write.
+void Count(std::atomic<uint64_t>& counter) {
+  counter.store(counter.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
 }
 
-void AddToList(const PipeEnvironment& env, PipeInfo& info, uint64_t offset) {
+// Zeroed, as the kernel's are; 0 where there is no memory. Counts it in `by_node`.
+uint64_t AllocateZeroed(const PipeEnvironment& env, Worker& worker, uint32_t bytes,
+                        const memory::ObjectRequest& request, std::atomic<uint64_t>* by_node) {
+  if (request.is_policy_queried) worker.Count(Counter::kPolicyQueries);
+  const memory::ObjectRef object = env.objects->Allocate(worker.objects(), bytes, request.node);
+  if (object == memory::kNoObject) return 0;
+  const numa::NodeId node = env.objects->NodeOf(object);
+  Count(by_node[node]);
+  worker.Count(node == worker.pages().local.preferred ? Counter::kMetadataLocal
+                                                      : Counter::kMetadataRemote);
+  if (env.toll != nullptr) [[unlikely]]
+    env.toll->Take(worker, object, bytes);
+  std::memset(env.region + object, 0, bytes);
+  return object;
+}
+
+// The worker's context as placement decisions want it.
+const memory::PolicyContext& PolicyContextOf(const PipeEnvironment& env, Worker& worker) {
+  worker.pages().context.allowed = env.pages->AllowedNodes();
+  return worker.pages().context;
+}
+
+// False where a worker died inside the list.
+bool AddToList(const PipeEnvironment& env, PipeInfo& info, uint64_t offset) {
   PipeList& list = env.lists[info.list];
-  static_cast<void>(list.mutex.Lock());
+  const bool is_owner_dead = list.mutex.Lock().is_owner_dead;
   info.next_alive = list.first;
   if (list.first != 0) env.InfoAt(list.first).previous_alive = offset;
   list.first = offset;
   ++list.num_alive;
   list.mutex.Unlock();
+  return !is_owner_dead;
 }
 
-void RemoveFromList(const PipeEnvironment& env, PipeInfo& info) {
+bool RemoveFromList(const PipeEnvironment& env, PipeInfo& info) {
   PipeList& list = env.lists[info.list];
-  static_cast<void>(list.mutex.Lock());
+  const bool is_owner_dead = list.mutex.Lock().is_owner_dead;
   if (info.previous_alive != 0) {
     env.InfoAt(info.previous_alive).next_alive = info.next_alive;
   } else {
@@ -50,6 +70,14 @@ void RemoveFromList(const PipeEnvironment& env, PipeInfo& info) {
   if (info.next_alive != 0) env.InfoAt(info.next_alive).previous_alive = info.previous_alive;
   --list.num_alive;
   list.mutex.Unlock();
+  return !is_owner_dead;
+}
+
+// Why there was no object: `error`, or that a worker died inside the allocator.
+int NoMemory(const PipeEnvironment& env, int error) {
+  if (!env.objects->is_broken()) return error;
+  SpreadOwnerDeath(env);
+  return EOWNERDEAD;
 }
 
 }  // namespace
@@ -63,21 +91,23 @@ CreatedPipe CreatePipe(const PipeEnvironment& env, Worker& worker, const PipeOpt
   const uint64_t page_bytes = env.pages->page_bytes();
   const PipeIdentity& identity = worker.identity();
   const uint32_t wanted = SlotsAtCreation(env.limits, identity.capabilities, page_bytes);
-  const memory::CreationRequest request = memory::PlanCreation(
-      env.metadata_placement, wanted, page_bytes, worker.task_policy(), worker.policy_context());
-  const uint64_t offset = AllocateZeroed(env, worker, InfoBytes(env.page_cache), request.info);
-  if (offset == 0) return {{}, ENFILE};
+  const memory::CreationRequest request =
+      memory::PlanCreation(env.metadata_placement, wanted, page_bytes, worker.pages().policy,
+                           PolicyContextOf(env, worker));
+  const uint64_t offset = AllocateZeroed(env, worker, InfoBytes(env.page_cache), request.info,
+                                         worker.metadata_by_node().infos);
+  if (offset == 0) return {{}, NoMemory(env, ENFILE)};
   PipeUser& user = env.users[identity.user];
   const uint32_t slots = ChargeNewPipe(env.limits, identity.capabilities, user, wanted);
   // One query serves both.
-  const uint64_t ring = slots == 0
-                            ? 0
-                            : AllocateZeroed(env, worker, RingBytes(slots),
-                                             {request.ring.source, request.ring.node, false});
+  const uint64_t ring = slots == 0 ? 0
+                                   : AllocateZeroed(env, worker, RingBytes(slots),
+                                                    {request.ring.source, request.ring.node, false},
+                                                    worker.metadata_by_node().rings);
   if (ring == 0) {
     if (slots != 0) user.Charge(slots, 0);
     env.objects->Free(worker.objects(), offset, InfoBytes(env.page_cache));
-    return {{}, ENFILE};
+    return {{}, NoMemory(env, ENFILE)};
   }
 
   Pipe pipe(env, offset);
@@ -97,7 +127,10 @@ CreatedPipe CreatePipe(const PipeEnvironment& env, Worker& worker, const PipeOpt
   info.list = static_cast<uint32_t>(worker.index());
   std::fill(std::begin(info.cache.pages), std::end(info.cache.pages), memory::kNoPage);
   info.mutex.Unlock();
-  AddToList(env, info, offset);
+  if (!AddToList(env, info, offset)) {
+    SpreadOwnerDeath(env);
+    return {{}, EOWNERDEAD};
+  }
   worker.Count(Counter::kPipesCreated);
 
   if (options.bytes != 0) {
@@ -117,9 +150,10 @@ int64_t Pipe::Resize(Worker& worker, uint64_t bytes) {
   PipeLock lock(*info_, worker);
   if (lock.is_owner_dead()) {
     lock.Release();
-    SpreadOwnerDeath();
+    SpreadOwnerDeath(*env_);
     return -EOWNERDEAD;
   }
+  PayForInfo(worker);
   if (slots == 0) return -EINVAL;
   PipeUser& user = env_->users[info_->user];
   const uint32_t accounted = info_->accounted_slots;
@@ -145,9 +179,10 @@ int Pipe::ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wake
   if (ExceedsIndex<PipeIndex>(slots)) return EINVAL;
   const memory::ObjectRequest request =
       memory::PlanResize(env_->metadata_placement, slots, env_->pages->page_bytes(),
-                         worker.task_policy(), worker.policy_context());
-  const uint64_t ring = AllocateZeroed(*env_, worker, RingBytes(slots), request);
-  if (ring == 0) return ENOMEM;
+                         worker.pages().policy, PolicyContextOf(*env_, worker));
+  const uint64_t ring =
+      AllocateZeroed(*env_, worker, RingBytes(slots), request, worker.metadata_by_node().rings);
+  if (ring == 0) return NoMemory(*env_, ENOMEM);
   HeadTail ends = Ends();
   const uint32_t used = ends.Occupancy();
   if (used > slots) {
@@ -178,9 +213,10 @@ int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
   PipeLock lock(*info_, worker);
   if (lock.is_owner_dead()) {
     lock.Release();
-    SpreadOwnerDeath();
+    SpreadOwnerDeath(*env_);
     return EOWNERDEAD;
   }
+  PayForInfo(worker);
   const uint32_t readers =
       info_->readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);
   const uint32_t writers =
@@ -204,7 +240,10 @@ int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
   const uint32_t ring_slots = info_->ring_slots.load(std::memory_order_relaxed);
   env_->users[info_->user].Charge(info_->accounted_slots, 0);
   lock.Release();
-  RemoveFromList(*env_, *info_);
+  if (!RemoveFromList(*env_, *info_)) {
+    SpreadOwnerDeath(*env_);
+    return EOWNERDEAD;
+  }
   env_->objects->Free(worker.objects(), ring, RingBytes(ring_slots));
   env_->objects->Free(worker.objects(), offset(), InfoBytes(env_->page_cache));
   worker.Count(Counter::kPipesFreed);

@@ -13,25 +13,33 @@ namespace pipeyard::pipe {
 IoResult Pipe::Read(Worker& worker, void* data, size_t size, IoFlags flags) {
   if (size == 0) return {};
   auto* bytes = static_cast<std::byte*>(data);
+  if (env_->toll != nullptr) [[unlikely]]
+    return ReadAny<true>(worker, bytes, size, flags);
+  return ReadAny<false>(worker, bytes, size, flags);
+}
+
+template <bool kHasToll>
+IoResult Pipe::ReadAny(Worker& worker, std::byte* data, size_t size, IoFlags flags) {
   switch (env_->page_cache) {
     case PageCache::kTwoPage:
     case PageCache::kPreallocV1:
     case PageCache::kPrealloc:
-      return ReadWith<TwoPageCache>(worker, bytes, size, flags);
+      return ReadWith<TwoPageCache, kHasToll>(worker, data, size, flags);
     case PageCache::kOnePage:
-      return ReadWith<OnePageCache>(worker, bytes, size, flags);
+      return ReadWith<OnePageCache, kHasToll>(worker, data, size, flags);
     case PageCache::kPool:
-      return ReadWith<PoolCache>(worker, bytes, size, flags);
+      return ReadWith<PoolCache, kHasToll>(worker, data, size, flags);
   }
   return {0, EINVAL};
 }
 
 // Source: kernel-mechanisms.md A3.
-template <typename Cache>
+template <typename Cache, bool kHasToll>
 IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags flags) {
   const PipeEnvironment& env = *env_;
   memory::PageAllocator& pages = *env.pages;
   PipeLock lock(*info_, worker);
+  if constexpr (kHasToll) PayForInfo(worker);
   memory::PendingWakes wakes;
   typename Cache::Trimmed trimmed;
   IoResult result;
@@ -42,6 +50,7 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags fl
   while (!lock.is_owner_dead()) {
     HeadTail ends = Ends();
     if (!ends.IsEmpty()) {
+      if constexpr (kHasToll) PayForSlot(worker, ends.tail);
       Slot& slot = SlotAt(ends.tail);
       const auto page = static_cast<memory::PageId>(slot.page);
       const size_t length = std::min<size_t>(slot.length, size - done);
@@ -86,7 +95,7 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags fl
 
   if (lock.is_owner_dead()) {
     lock.Release();
-    SpreadOwnerDeath();
+    SpreadOwnerDeath(*env_);
     return {0, EOWNERDEAD};
   }
   Cache::Trim(info_->cache, trimmed);

@@ -13,23 +13,30 @@ namespace pipeyard::pipe {
 IoResult Pipe::Write(Worker& worker, const void* data, size_t size, IoFlags flags) {
   if (size == 0) return {};
   const auto* bytes = static_cast<const std::byte*>(data);
+  if (env_->toll != nullptr) [[unlikely]]
+    return WriteAny<true>(worker, bytes, size, flags);
+  return WriteAny<false>(worker, bytes, size, flags);
+}
+
+template <bool kHasToll>
+IoResult Pipe::WriteAny(Worker& worker, const std::byte* data, size_t size, IoFlags flags) {
   switch (env_->page_cache) {
     case PageCache::kTwoPage:
-      return WriteWith<TwoPageCache>(worker, bytes, size, flags);
+      return WriteWith<TwoPageCache, kHasToll>(worker, data, size, flags);
     case PageCache::kOnePage:
-      return WriteWith<OnePageCache>(worker, bytes, size, flags);
+      return WriteWith<OnePageCache, kHasToll>(worker, data, size, flags);
     case PageCache::kPreallocV1:
-      return WriteWith<PreallocV1Cache>(worker, bytes, size, flags);
+      return WriteWith<PreallocV1Cache, kHasToll>(worker, data, size, flags);
     case PageCache::kPrealloc:
-      return WriteWith<PreallocCache>(worker, bytes, size, flags);
+      return WriteWith<PreallocCache, kHasToll>(worker, data, size, flags);
     case PageCache::kPool:
-      return WriteWith<PoolCache>(worker, bytes, size, flags);
+      return WriteWith<PoolCache, kHasToll>(worker, data, size, flags);
   }
   return {0, EINVAL};
 }
 
 // The numbers are those of kernel-mechanisms.md A2.
-template <typename Cache>
+template <typename Cache, bool kHasToll>
 IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoFlags flags) {
   const PipeEnvironment& env = *env_;
   memory::PageAllocator& pages = *env.pages;
@@ -37,6 +44,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
   Cache::Preallocate(env, worker, size, info_->cache, batch);  // 2
 
   PipeLock lock(*info_, worker);  // 3
+  if constexpr (kHasToll) PayForInfo(worker);
   const size_t page_bytes = pages.page_bytes();
   const uint32_t slot_flags = (flags & kIoPacket) != 0 ? kSlotPacket : kSlotCanMerge;
   memory::PendingWakes wakes;
@@ -50,6 +58,9 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
     if (info_->readers.load(std::memory_order_relaxed) != 0) {
       const HeadTail ends = Ends();
       was_empty = ends.IsEmpty();
+      if constexpr (kHasToll) {
+        if (!was_empty) PayForSlot(worker, ends.head - 1);
+      }
       done = Merge(data, size, ends);  // 4
       if (done != 0) worker.Count(Counter::kMerges);
     }
@@ -97,7 +108,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
   if (lock.is_owner_dead()) {
     lock.Release();
     Cache::FreeRest(env, worker, batch);
-    SpreadOwnerDeath();
+    SpreadOwnerDeath(*env_);
     return {0, EOWNERDEAD};
   }
   Cache::Recycle(env, worker, info_->cache, batch);  // 7

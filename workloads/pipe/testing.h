@@ -62,6 +62,12 @@ class TestEngine {
   Worker& worker(int index = 0) { return engine_->worker(index); }
   uint64_t Count(Counter counter) const { return engine_->Count(counter); }
 
+  // Allocated pages that are not of metadata.
+  uint64_t DataPages() {
+    return engine_->pages().TakeCensus()->num_allocated -
+           engine_->objects().TakeCensus()->num_pages;
+  }
+
   // Nonblocking, by worker 0. Bytes moved, or the errno as a negative number.
   int64_t Write(const std::string& data) {
     return ResultOf(pipe().Write(worker(), data.data(), data.size(), IoMode::kNonblocking));

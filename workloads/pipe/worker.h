@@ -6,14 +6,15 @@
 // it.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
+#include "workloads/memory/object_allocator.h"
 #include "workloads/memory/page_allocator.h"
 #include "workloads/memory/policy.h"
 #include "workloads/memory/wait_queue.h"
 #include "workloads/numa/topology.h"
 #include "workloads/pipe/counters.h"
-#include "workloads/pipe/object_source.h"
 #include "workloads/pipe/pipe_user.h"
 
 namespace pipeyard::pipe {
@@ -29,6 +30,14 @@ struct alignas(memory::kCacheLine) WorkerEntries {
 };
 PIPEYARD_CHECK_SHARED(WorkerEntries);
 
+// SHARED. Where the metadata lay that a worker allocated: objects by node, ever. Written by that
+// worker alone.
+struct alignas(memory::kCacheLine) MetadataByNode {
+  std::atomic<uint64_t> infos[numa::kMaxNodes];
+  std::atomic<uint64_t> rings[numa::kMaxNodes];
+};
+PIPEYARD_CHECK_SHARED(MetadataByNode);
+
 class alignas(memory::kCacheLine) Worker {
  public:
   int index() const { return index_; }
@@ -42,6 +51,9 @@ class alignas(memory::kCacheLine) Worker {
   const PipeIdentity& identity() const { return identity_; }
   void SetIdentity(const PipeIdentity& identity) { identity_ = identity; }
 
+  // Its memory policy, as set_mempolicy(2) sets it: interleaving starts anew.
+  void SetPolicy(const memory::Policy& policy) { pages_.policy.SetPolicy(policy); }
+
   // Ends the present wait, or the next one, of this worker as a signal does: its call returns
   // EINTR, or what it has moved so far.
   void Interrupt() { memory::Interrupt(wait_node_->sleeper, memory::Interruption::kOnce); }
@@ -50,9 +62,8 @@ class alignas(memory::kCacheLine) Worker {
   void Count(Counter counter, uint64_t amount = 1) { counters_->Add(counter, amount); }
   PipeCounters& counters() { return *counters_; }
   memory::PageWorker& pages() { return pages_; }
-  ObjectSource::Worker& objects() { return objects_; }
-  memory::TaskPolicy& task_policy() { return task_policy_; }
-  const memory::PolicyContext& policy_context() const { return policy_context_; }
+  memory::ObjectWorker& objects() { return objects_; }
+  MetadataByNode& metadata_by_node() { return *metadata_by_node_; }
   memory::WaitNode& wait_node() { return *wait_node_; }
   memory::Sleeper& sleeper() { return wait_node_->sleeper; }
   WorkerEntries& entries() { return *entries_; }
@@ -76,9 +87,8 @@ class alignas(memory::kCacheLine) Worker {
   uint32_t until_hold_sample_ = 1;
   PipeIdentity identity_;
   WorkerEntries* entries_ = nullptr;
-  ObjectSource::Worker objects_;
-  memory::TaskPolicy task_policy_;
-  memory::PolicyContext policy_context_;
+  memory::ObjectWorker objects_;
+  MetadataByNode* metadata_by_node_ = nullptr;
 };
 
 }  // namespace pipeyard::pipe

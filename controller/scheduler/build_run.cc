@@ -209,7 +209,8 @@ std::optional<Nanos> ExpectedTrialTime(const v1::VariantSettings& variant) {
     if (setting.name() != "duration" && setting.name() != "warmup") continue;
     if (setting.value().kind_case() != v1::Value::kInteger) return std::nullopt;
     total += setting.value().integer();
-    has_duration = has_duration || setting.name() == "duration";
+    // A duration of 0 says that the workload ends when its work is done.
+    has_duration = has_duration || (setting.name() == "duration" && setting.value().integer() > 0);
   }
   if (!has_duration) return std::nullopt;
   return Nanos(total) + kStartUp;

@@ -158,10 +158,8 @@ void CheckVariants(const Draft& draft, Problems& problems) {
   std::map<std::string, std::set<std::string>> arms;  // by comparison
   for (const SweepVariant& variant : draft.sweep.variants) {
     if (!variant.arm.empty()) arms[variant.comparison].insert(variant.arm);
-    const auto& values = variant.variant.values;
-    if (!draft.trial_timeout || values.count("duration") == 0) continue;
-    const Nanos needed(variant.variant.Integer("duration") + variant.variant.Integer("warmup"));
-    if (*draft.trial_timeout > needed) continue;
+    const Nanos needed = CommandedTime(variant.variant);
+    if (!draft.trial_timeout || *draft.trial_timeout > needed) continue;
     problems.Error(
         draft.trial_timeout_place,
         fmt::format("limits.trial_timeout: {} is no longer than warm-up and duration, {}",

@@ -131,9 +131,8 @@ void Exclude(const Draft& draft, std::vector<Combination>& combinations, Problem
 }
 
 Nanos UsualTimeout(const Variant& variant) {
-  if (variant.values.count("duration") == 0) return kTimeoutUntimed;
-  return kTimeoutBase +
-         kTimeoutFactor * Nanos(variant.Integer("duration") + variant.Integer("warmup"));
+  const Nanos commanded = CommandedTime(variant);
+  return commanded == Nanos(0) ? kTimeoutUntimed : kTimeoutBase + kTimeoutFactor * commanded;
 }
 
 class VariantMaker {

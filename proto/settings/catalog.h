@@ -45,5 +45,7 @@ std::span<const Row> EngineRows();     // engine.*
 std::span<const Row> PlacementRows();  // placement.*
 std::span<const Row> KnobRows();       // knob.*
 std::span<const MetricDefinition> TransferMetrics();
+std::span<const MetricDefinition> MessagingMetrics();
+std::span<const Row> MessagingRows();  // parameters of messaging alone
 
 }  // namespace pipeyard::settings::catalog

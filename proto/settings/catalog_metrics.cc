@@ -32,8 +32,15 @@ constexpr std::array<MetricDefinition, 7> kTransfer{{
     {.name = "latency_max", .unit = "ns", .better = "lower", .reducer = "max"},
 }};
 
+// Those that hackbench prints, its time and the rate that follows from it.
+constexpr std::array<MetricDefinition, 2> kMessaging{{
+    {.name = "message_rate", .unit = "1/s", .better = "higher", .reducer = "rate"},
+    {.name = "time", .unit = "ns", .better = "lower", .reducer = "total"},
+}};
+
 }  // namespace
 
 std::span<const MetricDefinition> TransferMetrics() { return kTransfer; }
+std::span<const MetricDefinition> MessagingMetrics() { return kMessaging; }
 
 }  // namespace pipeyard::settings::catalog

@@ -7,13 +7,11 @@
 namespace pipeyard::settings::catalog {
 namespace {
 
-constexpr std::array<std::string_view, 1> kMessaging{"messaging"};
 constexpr std::array<std::string_view, 1> kChurn{"churn"};
 constexpr std::array<std::string_view, 1> kFault{"fault"};
 constexpr std::array<std::string_view, 1> kBulk{"bulk"};
 constexpr std::array<std::string_view, 1> kBandwidth{"bandwidth"};
 constexpr std::array<std::string_view, 1> kCommand{"command"};
-constexpr std::array<std::string_view, 2> kPiped{"churn", "messaging"};
 constexpr std::array<std::string_view, 4> kTasked{"bandwidth", "bulk", "churn", "fault"};
 constexpr std::array<std::string_view, 2> kRegional{"bandwidth", "fault"};
 constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};
@@ -21,7 +19,7 @@ constexpr std::array<std::string_view, 1> kProcesses{"processes"};
 constexpr std::array<std::string_view, 2> kChurnOperations{"create", "resize"};
 constexpr std::array<std::string_view, 4> kBandwidthOperations{"read", "write", "copy", "triad"};
 
-constexpr std::array<Row, 16> kRows{{
+constexpr std::array<Row, 12> kRows{{
     {.name = "accounted",
      .kind = Kind::kFlag,
      .default_value = false,
@@ -35,40 +33,12 @@ constexpr std::array<Row, 16> kRows{{
      .workloads = kFault,
      .help = "cache lines written in each page"},
     {.name = "command", .workloads = kCommand, .help = "name of a file in the agent's commands.d"},
-    {.name = "fds",
-     .kind = Kind::kCount,
-     .default_value = 20,
-     .min = 1,
-     .max = 1024,
-     .workloads = kMessaging,
-     .help = "senders, and receivers, of each group"},
-    {.name = "groups",
-     .kind = Kind::kCount,
-     .default_value = 10,
-     .min = 1,
-     .max = 1024,
-     .workloads = kMessaging,
-     .help = "groups of senders and receivers"},
     {.name = "held_slots",
      .kind = Kind::kCount,
      .default_value = 0,
      .max = 65536,
      .workloads = kChurn,
      .help = "slots that hold data while the pipe is resized"},
-    {.name = "loops",
-     .kind = Kind::kCount,
-     .default_value = 100,
-     .min = 1,
-     .max = 1'000'000'000,
-     .workloads = kMessaging,
-     .help = "messages of each sender to each receiver"},
-    {.name = "message_bytes",
-     .kind = Kind::kBytes,
-     .default_value = 100,
-     .min = 1,
-     .max = 64 * kMiB,
-     .workloads = kMessaging,
-     .help = "bytes of each message"},
     {.name = "operation",
      .kind = Kind::kChoice,
      .default_value = "read",
@@ -93,7 +63,7 @@ constexpr std::array<Row, 16> kRows{{
      .default_value = 64 * kKiB,
      .min = 4 * kKiB,
      .max = 2 * kGiB,
-     .workloads = kPiped,
+     .workloads = kChurn,
      .help = "size of each pipe"},
     {.name = "region_bytes",
      .kind = Kind::kBytes,

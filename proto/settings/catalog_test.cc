@@ -114,6 +114,16 @@ TEST(Catalog, EngineSettingsApplyToTheEngineOnly) {
   }
 }
 
+TEST(Catalog, MetricsOfMessagingHaveUnitsAndDirections) {
+  std::string listing;
+  for (const MetricDefinition& metric : Metrics("messaging")) {
+    listing +=
+        fmt::format("{} {} {} {}\n", metric.name, metric.unit, metric.better, metric.reducer);
+  }
+
+  EXPECT_EQ(listing, "message_rate 1/s higher rate\ntime ns lower total\n");
+}
+
 TEST(Catalog, MetricsOfTransferHaveUnitsAndDirections) {
   std::string listing;
   for (const MetricDefinition& metric : Metrics("transfer")) {

@@ -11,7 +11,7 @@ constexpr std::array<std::string_view, 1> kCommand{"command"};
 
 // The order in which messages and docs list them.
 constexpr std::array<WorkloadDefinition, 7> kWorkloads{{
-    {.name = "messaging", .targets = kBoth, .is_supported = false},
+    {.name = "messaging", .targets = kBoth},
     {.name = "transfer", .targets = kBoth},
     {.name = "churn", .targets = kBoth, .is_supported = false},
     {.name = "fault", .targets = kBoth, .is_supported = false},

@@ -27,8 +27,8 @@ struct Catalog {
 Catalog* BuildCatalog() {
   auto* built = new Catalog;
   for (const std::span<const catalog::Row> rows :
-       {catalog::TransferRows(), catalog::ParameterRows(), catalog::EngineRows(),
-        catalog::PlacementRows(), catalog::KnobRows()}) {
+       {catalog::TransferRows(), catalog::MessagingRows(), catalog::ParameterRows(),
+        catalog::EngineRows(), catalog::PlacementRows(), catalog::KnobRows()}) {
     for (const catalog::Row& row : rows) {
       built->definitions.push_back({.name = row.name,
                                     .kind = row.kind,
@@ -109,6 +109,7 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 }
 
 std::span<const MetricDefinition> Metrics(std::string_view workload) {
+  if (workload == "messaging") return catalog::MessagingMetrics();
   if (workload == "transfer") return catalog::TransferMetrics();
   return {};
 }

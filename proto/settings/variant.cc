@@ -62,6 +62,14 @@ Result<Variant> MakeVariant(std::string workload, std::string target,
   return variant;
 }
 
+Nanos CommandedTime(const Variant& variant) {
+  Nanos total(0);
+  for (const std::string_view name : {"duration", "warmup"}) {
+    if (variant.values.count(std::string(name)) != 0) total += Nanos(variant.Integer(name));
+  }
+  return total;
+}
+
 std::string CanonicalText(const Variant& variant) {
   std::vector<std::string> lines = {
       fmt::format("workload={}\n", variant.workload),

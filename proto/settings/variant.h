@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "base/units.h"
 #include "pipeyard/v1/settings.pb.h"
 #include "proto/settings/value.h"
 
@@ -39,6 +40,9 @@ struct Variant {
 // Errors: kInvalidArgument names the setting: unknown, wrong kind, out of range, not a choice.
 Result<Variant> MakeVariant(std::string workload, std::string target,
                             const std::map<std::string, Value>& given);
+
+// Warm-up and duration together; 0 where the variant runs until its work is done.
+Nanos CommandedTime(const Variant& variant);
 
 std::string CanonicalText(const Variant& variant);
 std::string VariantId(const Variant& variant);

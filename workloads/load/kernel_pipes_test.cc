@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -111,6 +112,23 @@ TEST(KernelPipes, BeyondWhatAnyKernelHasIsNotApplicable) {
 
   EXPECT_EQ(judged.outcome, v1::OUTCOME_NOT_APPLICABLE);
   EXPECT_EQ(judged.reason_code, "pipe_size_limit");
+}
+
+TEST(KernelPipes, BeyondTheLimitOfOpenFilesIsNotApplicableAndSaysHowManyAreNeeded) {
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to become another user";
+  const std::string said = AsNobody([]() -> std::string {
+    const rlimit limit = {50, 100};
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) return "setrlimit refused";
+    std::shared_ptr<KernelPipes> few;
+    const Judgement made = KernelPipes::Create(30, 4096, few);  // above the soft limit
+    if (!made.ok()) return made.reason_text;
+    std::shared_ptr<KernelPipes> many;
+    const Judgement judged = KernelPipes::Create(200, 4096, many);
+    return judged.reason_code + " " + judged.reason_text;
+  });
+
+  EXPECT_THAT(said, HasSubstr("file_limit RLIMIT_NOFILE is 100 and must be at least "));
+  EXPECT_THAT(said, HasSubstr("400 files more"));
 }
 
 TEST(NodeStatistics, AreReadPerNode) {

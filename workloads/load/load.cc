@@ -5,6 +5,7 @@
 #include <string>
 
 #include "workloads/load/judgement.h"
+#include "workloads/load/messaging.h"
 #include "workloads/load/transfer.h"
 
 namespace pipeyard::load {
@@ -13,6 +14,7 @@ namespace {
 Judgement Dispatch(const settings::Variant& variant, v1::WorkerResult& result) {
   const Status supported = settings::CheckSupported(variant);
   if (!supported.ok()) return Failed("not_supported", supported.message());
+  if (variant.workload == "messaging") return RunMessaging(variant, result);
   if (variant.workload == "transfer") return RunTransfer(variant, result);
   return Failed("not_supported", "workload " + variant.workload + " is not supported yet");
 }

@@ -72,7 +72,9 @@ bool Supervisor::AwaitArrivals(int count, Nanos timeout) {
 }
 
 bool Supervisor::AwaitEnd(Nanos timeout) {
-  return workers_.AwaitEnd(SystemClock().Now() + timeout);
+  if (workers_.AwaitEnd(SystemClock().Now() + timeout)) return true;
+  static_cast<void>(HasDeath());
+  return false;
 }
 
 bool Supervisor::ForceEnd(Nanos timeout, const std::function<void()>& interrupt) {

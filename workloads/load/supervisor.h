@@ -49,7 +49,7 @@ class Supervisor {
   bool IsAbortedBefore(MonotonicTime deadline);
   // False where fewer than `count` arrived within `timeout`, or a worker died meanwhile.
   bool AwaitArrivals(int count, Nanos timeout);
-  // False where workers have not all ended within `timeout`, or one died.
+  // False where workers have not all ended within `timeout`; early, and in kAbort, where one died.
   bool AwaitEnd(Nanos timeout);
   // Ends workers that do not end by themselves: enters kAbort, calls `interrupt` and interrupts
   // system calls until they have ended, at most `timeout`; then by the last resort. False where

@@ -9,6 +9,7 @@
 
 #include "workloads/load/engine_pipes.h"
 #include "workloads/load/kernel_pipes.h"
+#include "workloads/load/resolved_size.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
@@ -25,19 +26,10 @@ Judgement Complete(const TransferParameters& parameters, const TransferNumbers& 
   return filled.ok() ? Judgement{} : Failed("internal", filled.message());
 }
 
-void AddResolvedSize(const TransferParameters& parameters, int64_t size_bytes,
-                     v1::WorkerResult& result) {
-  if (size_bytes == parameters.pipe_bytes) return;
-  v1::ResolvedValue& resolved = *result.add_resolved();
-  resolved.set_name("pipe_bytes");
-  resolved.set_as_written(FormatBytes(parameters.pipe_bytes));
-  resolved.set_resolved(FormatBytes(size_bytes));
-}
-
 template <typename Pipes>
 Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipes>& pipes,
                 v1::WorkerResult& result) {
-  AddResolvedSize(parameters, pipes->size_bytes(), result);
+  AddResolvedPipeSize(parameters.pipe_bytes, pipes->size_bytes(), result);
   parameters.pipe_bytes = pipes->size_bytes();
   TransferNumbers numbers;
   std::vector<BufferPlacement> placements;

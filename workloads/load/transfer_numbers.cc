@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "proto/settings/definition.h"
+#include "workloads/load/result_fields.h"
 
 namespace pipeyard::load {
 namespace {
@@ -24,12 +24,6 @@ double MeanLatency(const TransferNumbers& numbers) {
   if (numbers.latency.count() == 0) return 0;
   return static_cast<double>(numbers.latency_sum) / static_cast<double>(numbers.latency.count());
 }
-
-// A value, or the reason why there is none.
-struct Measured {
-  double value = 0;
-  std::string absent_reason;
-};
 
 Measured LatencyPercentile(const Histogram& latency, double percentile) {
   const Result<int64_t> value = latency.Percentile(percentile);
@@ -51,12 +45,6 @@ std::map<std::string_view, Measured> Measure(const TransferNumbers& numbers) {
           {"latency_p99", LatencyPercentile(latency, 99)},
           {"latency_p999", LatencyPercentile(latency, 99.9)},
           {"latency_max", LatencyOfAll(numbers, static_cast<double>(latency.max()))}};
-}
-
-v1::Direction DirectionOf(std::string_view better) {
-  if (better == "higher") return v1::DIRECTION_HIGHER;
-  if (better == "lower") return v1::DIRECTION_LOWER;
-  return v1::DIRECTION_NONE;
 }
 
 }  // namespace
@@ -88,30 +76,8 @@ v1::SelfCheck CheckClosedLoop(const TransferParameters& parameters,
 
 Status FillTransferResult(const TransferParameters& parameters, const TransferNumbers& numbers,
                           v1::WorkerResult& result) {
-  const std::map<std::string_view, Measured> measured = Measure(numbers);
-  for (const settings::MetricDefinition& definition : settings::Metrics("transfer")) {
-    const auto found = measured.find(definition.name);
-    if (found == measured.end()) {
-      return Internal("transfer does not compute its declared metric " +
-                      std::string(definition.name));
-    }
-    v1::Metric& metric = *result.add_metrics();
-    metric.set_name(std::string(definition.name));
-    metric.set_unit(std::string(definition.unit));
-    metric.set_better(DirectionOf(definition.better));
-    metric.set_reducer(std::string(definition.reducer));
-    if (found->second.absent_reason.empty()) {
-      metric.set_value(found->second.value);
-    } else {
-      metric.set_absent_reason(found->second.absent_reason);
-    }
-  }
-  for (const Count& count : numbers.counts) {
-    v1::Counter& counter = *result.add_counters();
-    counter.set_name(count.name);
-    counter.set_unit(count.unit);
-    counter.set_value(count.value);
-  }
+  PIPEYARD_RETURN_IF_ERROR(FillMetrics("transfer", Measure(numbers), result));
+  FillCounters(numbers.counts, result);
   v1::Histogram& histogram = *result.add_histograms();
   histogram.set_name("latency");
   histogram.set_unit("ns");

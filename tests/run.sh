@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Installs what is missing, builds, and runs all tests: in the release build, under AddressSanitizer and UndefinedBehaviorSanitizer,
-# under ThreadSanitizer (what links no gRPC), and clang's thread-safety analysis.
+# Installs what is missing, builds, and runs all tests: in the release build (in guests with several NUMA nodes, too), under
+# AddressSanitizer and UndefinedBehaviorSanitizer, under ThreadSanitizer (what links no gRPC), and clang's thread-safety analysis.
 #
 #   ./tests/run.sh [release|asan|tsan|tsa ...]     only these parts
 #
@@ -15,6 +15,9 @@ cd "$(dirname "${BASH_SOURCE[0]}")/.."
 parts=("$@")
 ((${#parts[@]})) || parts=(release asan tsan tsa)
 install_missing "${packages_to_build[@]}" "${packages_to_test[@]}"
+if [[ " ${parts[*]} " == *" release "* ]]; then
+  for kernel in 6.1 6.12; do deploy/qemu/run --prepare --kernel $kernel || say "tests in guests will be skipped"; done
+fi
 
 failed=0
 reports=()

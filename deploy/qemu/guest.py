@@ -84,7 +84,7 @@ def parse(words):
     parser.add_argument('--file', metavar='PATH', action='append', default=[], help='a file or folder that it needs')
     parser.add_argument('--env', metavar='NAME=VALUE', type=setting, action='append', default=[], help='for its environment')
     parser.add_argument('--append', metavar='WORDS', default='', help='more arguments for the kernel')
-    parser.add_argument('--timeout', type=seconds, metavar='S', default=60, help='for the program (60)')
+    parser.add_argument('--timeout', type=seconds, metavar='S', default=60, help='for the program; 0: for ever (60)')
     parser.add_argument('--boot-timeout', type=seconds, metavar='S', default=120, help='for the guest to start it (120)')
     parser.add_argument('--console', metavar='FILE', help="where the end of the kernel's messages goes")
     parser.add_argument('--prepare', action='store_true', help='only fetch what guests need, so that later runs need no network')
@@ -165,4 +165,5 @@ def main(words):
 
 
 if __name__ == '__main__':
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
     sys.exit(main(sys.argv[1:]))

@@ -79,7 +79,7 @@ class Archive:
             self.host_file(path)
             return
         self.folder(path)
-        for folder, _, names in os.walk(path):
+        for folder, _, names in os.walk(path, followlinks=True):
             self.folder(folder)
             for name in names:
                 self.host_file(os.path.join(folder, name))

@@ -88,7 +88,9 @@ class Session:
         with contextlib.ExitStack() as stack:
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 signal.signal(number, self._on_interrupt)
+                stack.callback(signal.signal, number, signal.SIG_DFL)
             signal.signal(signal.SIGALRM, self._on_alarm)
+            stack.callback(self._set_alarm, 0)
             selector = stack.enter_context(selectors.DefaultSelector())
             qemu = self._start(stack, selector)
             self._set_alarm(self._plan.boot_seconds)
@@ -103,7 +105,6 @@ class Session:
                         key.data(data)
                     else:
                         selector.unregister(key.fileobj)
-            self._set_alarm(0)
             return self._outcome(qemu.wait())
 
     def _start(self, stack, selector):

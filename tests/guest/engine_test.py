@@ -1,6 +1,5 @@
 """The engine on machines with several real nodes: guest_test's tests, and the worker's own placement lines."""
 import os
-import re
 import unittest
 
 from guest import run
@@ -8,6 +7,8 @@ from guest import run
 GUEST_TEST = os.path.join(os.environ['PIPEYARD_TEST_DIR'], 'guest_test')
 WORKER = os.path.join(os.environ['PIPEYARD_BIN_DIR'], 'pipeyard-worker')
 THREE_NODES = ('--nodes', 3, '--distances', '10,31,21/31,10,41/21,41,10')
+# Tests that mean one node, or a kernel before 6.9.
+OTHER_MACHINES = 'RealFastpathTest.*:OldKernel.*'
 
 
 class EngineTest(unittest.TestCase):
@@ -20,20 +21,30 @@ class EngineTest(unittest.TestCase):
         self.assertNotIn('SKIPPED', output)
 
     def test_on_two_nodes(self):
-        self.run_tests(('--nodes', 2), '-OldKernel.*')
+        self.run_tests(('--nodes', 2), f'-{OTHER_MACHINES}')
 
     def test_on_three_nodes(self):
-        self.run_tests(THREE_NODES, '-OldKernel.*')
+        self.run_tests(THREE_NODES, f'-{OTHER_MACHINES}')
 
     def test_with_a_node_of_memory_only(self):
-        self.run_tests((*THREE_NODES, '--cpuless', 2), '*Arenas*')
+        self.run_tests((*THREE_NODES, '--cpuless', 2), f'-{OTHER_MACHINES}')
+
+    def test_on_a_square_of_four_nodes(self):
+        self.run_tests(('--nodes', 4, '--distances', '10,20,20,30/20,10,30,20/20,30,10,20/30,20,20,10'), 'KernelFallback.*:*Arenas*')
 
     def test_on_a_kernel_without_weighted_interleave(self):
-        self.run_tests(('--nodes', 2, '--kernel', '6.1'), 'OldKernel.*:*Arenas*:KernelInterleave.*')
+        self.run_tests(('--nodes', 2, '--kernel', '6.1'), 'OldKernel.*:KernelInterleave.*:KernelFallback.*:*Arenas*:RealPolicyTest.*-*HostsWeights')
+
+    def test_the_fastpath_where_only_node_1_has_memory(self):
+        self.run_tests(('--nodes', 2, '--memoryless', 0), 'RealFastpathTest.UsesTheNodeThatHasTheMemory')
+
+    def test_a_second_node_comes_online(self):
+        self.run_tests(('--nodes', 2, '--hotplug', 1, '--hotplug-line', 'plug'), 'RealFastpathTest.*')
 
     def test_the_worker_proves_where_its_memory_lies(self):
         result = run('--nodes', 2, WORKER, 'run', '--workload', 'transfer', '--target', 'engine', '--set', 'duration=200ms',
-                     '--set', 'warmup=0', '--set', 'placement.memory=1')
+                     '--set', 'warmup=0')
         output = result.stdout.decode(errors='replace')
         self.assertEqual(result.returncode, 0, output + result.stderr.decode(errors='replace'))
-        self.assertRegex(output, re.compile(r'^placement', re.MULTILINE), output)
+        self.assertRegex(output, r'(?m)^message-buffers \(move_pages\):( node [01]: [1-9]\d* pages)+$')
+        self.assertRegex(output, r'(?m)^engine-pages \(move_pages\): node 0: [1-9]\d* pages node 1: [1-9]\d* pages$')

@@ -105,6 +105,14 @@ pid_t Fork(const Body& body) {
   return pid;
 }
 
+// A process that ends while it holds `mutex`.
+pid_t DieHolding(SharedMutex& mutex) {
+  return Fork([&]() NO_THREAD_SAFETY_ANALYSIS {
+    static_cast<void>(mutex.Lock());
+    return true;
+  });
+}
+
 int StatusOf(pid_t pid) {
   int status = 0;
   ::waitpid(pid, &status, 0);
@@ -142,12 +150,8 @@ TEST(SlabWorkers, ADeathInsideAPartialListIsReported) {
   for (const SlabForm form : {SlabForm::kSheaves, SlabForm::kCpuSlab}) {
     ObjectFixture f(2, {0, 1}, {.form = form});
     f.MakePartialSlabs(0, 0, 192, 8);
-    EXPECT_EQ(
-        StatusOf(Fork([&] {
-          static_cast<void>(f.objects->lists_for_test().List(SlabClassIndex(192), 0).mutex.Lock());
-          return true;
-        })),
-        0);
+    EXPECT_EQ(StatusOf(DieHolding(f.objects->lists_for_test().List(SlabClassIndex(192), 0).mutex)),
+              0);
     EXPECT_FALSE(f.objects->is_broken());
 
     f.objects->Allocate(f.workers[1], 192, 0);
@@ -166,22 +170,14 @@ TEST(SlabWorkers, ADeathInsideAPartialListIsReported) {
 
 TEST(SlabWorkers, ADeathThatNobodyNoticedIsFoundByTheCensus) {
   ObjectFixture f(1, {0});
-  EXPECT_EQ(
-      StatusOf(Fork([&] {
-        static_cast<void>(f.objects->lists_for_test().List(SlabClassIndex(192), 0).mutex.Lock());
-        return true;
-      })),
-      0);
+  EXPECT_EQ(StatusOf(DieHolding(f.objects->lists_for_test().List(SlabClassIndex(192), 0).mutex)),
+            0);
   EXPECT_EQ(f.objects->TakeCensus().status().code(), StatusCode::kInternal);
 }
 
 TEST(SlabWorkers, ADeathInsideABarnIsReported) {
   ObjectFixture f(1, {0});
-  EXPECT_EQ(StatusOf(Fork([&] {
-              static_cast<void>(f.objects->barn_lock_for_test(SlabClassIndex(192), 0).Lock());
-              return true;
-            })),
-            0);
+  EXPECT_EQ(StatusOf(DieHolding(f.objects->barn_lock_for_test(SlabClassIndex(192), 0))), 0);
   // The worker that finds out still gets its object from the slabs.
   EXPECT_NE(f.objects->Allocate(f.workers[0], 192), kNoObject);
   EXPECT_TRUE(f.objects->is_broken());

@@ -86,11 +86,15 @@ void SlabLists::Give(uint32_t class_index, std::span<const ObjectRef> objects,
   for (size_t i = 0; i < objects.size();) {
     const numa::NodeId node = pages_->NodeOf(pages_->PageAt(objects[i]));
     PartialList& list = List(class_index, node);
-    const bool is_locked = Lock(list);
-    for (; i < objects.size() && pages_->NodeOf(pages_->PageAt(objects[i])) == node; ++i) {
-      if (is_locked) GiveOne(list, slabs_[pages_->PageAt(objects[i])].first, objects[i], surplus);
+    size_t end = i + 1;
+    while (end < objects.size() && pages_->NodeOf(pages_->PageAt(objects[end])) == node) ++end;
+    if (Lock(list)) {
+      for (size_t j = i; j < end; ++j) {
+        GiveOne(list, slabs_[pages_->PageAt(objects[j])].first, objects[j], surplus);
+      }
+      list.mutex.Unlock();
     }
-    if (is_locked) list.mutex.Unlock();
+    i = end;
   }
 }
 

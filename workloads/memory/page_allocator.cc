@@ -88,7 +88,7 @@ PageId PageAllocator::AllocateChosen(PageWorker& worker, const PageChoice& choic
   if (flags.this_node_only) {
     walk.allowed = numa::NodeMask::FromBits(walk.allowed.bits() & uint64_t{1} << choice.node);
   }
-  PageId page;
+  PageId page = kNoPage;
   if (choice.is_first_pass) {
     walk.may_reclaim = false;
     page = WalkNodes(worker, walk, order);
@@ -102,12 +102,19 @@ PageId PageAllocator::AllocateChosen(PageWorker& worker, const PageChoice& choic
     if (is_charged) controller_.Uncharge(*worker.stock, bytes);
     return Fail(worker);
   }
-  if (NodeOf(page) != choice.node) {
+  if (NodeOf(page) != node_ids_[FirstOf(walk)]) {
     worker.counters->Add(PageCounter::kFallback, uint64_t{1} << order);
   }
   if (!is_charged && controller_.is_on()) MarkUnaccounted(page);
   if (source_ == PageSource::kOnDemand) MakePresent(worker, page, order);
   return page;
+}
+
+uint32_t PageAllocator::FirstOf(const Walk& walk) const {
+  for (const uint32_t index : fallback_[static_cast<size_t>(walk.node)]) {
+    if (walk.allowed.Contains(node_ids_[index])) return index;
+  }
+  return num_nodes_;
 }
 
 PageId PageAllocator::WalkNodes(PageWorker& worker, const Walk& walk, unsigned order) {

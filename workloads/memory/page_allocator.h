@@ -131,7 +131,8 @@ class PageAllocator {
   // kernel's bulk allocator it does not insist: a call for one node that falls short is not retried
   // elsewhere, the other nodes are still asked, `out` stays dense, and interleaving moves on as
   // planned. A call gets at most one page where the request is accounted, asks for one page, or the
-  // node is below its low watermark; that page comes from anywhere the policy allows.
+  // node is below its low watermark; that page comes from anywhere the policy allows (but see
+  // BulkOptions::this_node_only).
   uint32_t AllocateBulk(PageWorker& worker, std::span<PageId> out, const BulkOptions& options);
 
   // 2^order pages, one reference for all, kept by the first page; kNoPage as in Allocate().
@@ -187,6 +188,10 @@ class PageAllocator {
   }
   numa::NodeId NodeOf(PageId page) const {
     return node_ids_[page_words_[page].load(std::memory_order_relaxed) >> kPageNodeShift & 0xff];
+  }
+  // The node's position in arenas(): cheaper to compare than NodeOf().
+  uint32_t NodeIndexOf(PageId page) const {
+    return page_words_[page].load(std::memory_order_relaxed) >> kPageNodeShift & 0xff;
   }
   uint64_t page_bytes() const { return static_cast<uint64_t>(page_bytes_); }
   uint64_t num_pages() const { return num_pages_; }
@@ -273,6 +278,9 @@ class PageAllocator {
   // One page or block of that choice; counts failures and fallbacks, not the pages.
   PageId AllocateChosen(PageWorker& worker, const PageChoice& choice, unsigned order,
                         AllocationFlags flags);
+  // Index of the node that the walk takes from while it has pages; num_nodes_: it may take from
+  // none.
+  uint32_t FirstOf(const Walk& walk) const;
   PageId WalkNodes(PageWorker& worker, const Walk& walk, unsigned order);
   PageId WalkOnce(PageWorker& worker, const Walk& walk, unsigned order, Mark mark);
   // Moves a batch from the node to `list`; false when the node has none above `mark`.

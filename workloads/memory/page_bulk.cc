@@ -77,6 +77,7 @@ uint32_t PageAllocator::BulkCallOn(PageWorker& worker, const Walk& walk, std::sp
     AllocationFlags flags;
     flags.is_accounted = options.is_accounted;
     flags.no_wait = !walk.may_reclaim;
+    flags.this_node_only = options.this_node_only;
     out[0] = AllocateChosen(worker, choice, 0, flags);
     num_got = out[0] != kNoPage ? 1 : 0;
   }
@@ -86,15 +87,8 @@ uint32_t PageAllocator::BulkCallOn(PageWorker& worker, const Walk& walk, std::sp
 
 uint32_t PageAllocator::TakeRun(PageWorker& worker, const Walk& walk, std::span<PageId> out) {
   // The first node that the walk may take from; never another one.
-  uint32_t index = IndexOf(walk.node);
-  if (!walk.allowed.Contains(walk.node)) {
-    const std::vector<uint32_t>& order = fallback_[static_cast<size_t>(walk.node)];
-    const auto first = std::find_if(order.begin(), order.end(), [&](uint32_t i) {
-      return walk.allowed.Contains(node_ids_[i]);
-    });
-    if (first == order.end()) return 0;
-    index = *first;
-  }
+  const uint32_t index = FirstOf(walk);
+  if (index == num_nodes_) return 0;
   auto num_wanted = static_cast<uint32_t>(out.size());
   if (!nodes_[index].IsAbove(Mark::kLow, num_wanted)) return 0;
   if (failures_ != nullptr) {

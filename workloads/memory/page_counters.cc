@@ -8,7 +8,7 @@ const CounterDefinition kPageCounters[static_cast<size_t>(PageCounter::kCount)] 
     {"page_allocation_failures", "count", CounterReduction::kSum,
      "allocations that found no page on any allowed node"},
     {"page_allocation_fallbacks", "pages", CounterReduction::kSum,
-     "pages that came from another node than the preferred one"},
+     "pages that came from another node than the nearest allowed one"},
     {"page_list_refills", "count", CounterReduction::kSum,
      "batches that a worker took from a node, under the node's lock"},
     {"page_list_drains", "count", CounterReduction::kSum,

@@ -65,6 +65,9 @@ struct AllocationFlags {
 struct BulkOptions {
   BulkAlgorithm algorithm = BulkAlgorithm::kSplitCarry;
   bool is_accounted = true;
+  // __GFP_THISNODE: the page that a refused or empty call still gets comes from its node or not at
+  // all. Without it that page comes from anywhere the policy allows, as the kernel has it.
+  bool this_node_only = false;
 };
 
 // Test seam: allocations `first`, `first`+1, ... (counted from 1 over all workers) fail, `count` of

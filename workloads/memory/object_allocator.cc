@@ -121,8 +121,9 @@ ObjectAllocator::ObjectAllocator(Region& region, const Plan& plan,
 ObjectAllocator::~ObjectAllocator() = default;
 
 ObjectWorker ObjectAllocator::MakeWorker(int index, PageWorker& pages) const {
-  return ObjectWorker{workers_ + index, counters_ + index, pages.stock, &pages,
-                      pages.local.preferred};
+  const numa::NodeId local = pages.local.preferred;
+  return ObjectWorker{workers_ + index,       counters_ + index, pages.stock, &pages, local,
+                      lists_.NodeIndex(local)};
 }
 
 Barn& ObjectAllocator::BarnOf(uint32_t class_index, numa::NodeId node) const {
@@ -191,7 +192,7 @@ void ObjectAllocator::FreeSlowly(ObjectWorker& worker, ObjectRef object, uint32_
   const uint32_t class_index = SlabClassIndex(size_bytes);
   WorkerClass& mine = worker.state->classes[class_index];
   pages_->Uncharge(*worker.pages, mine.charge_bytes);
-  const bool is_local = NodeOf(object) == worker.local;
+  const bool is_local = IsLocal(worker, object);
   if (!uses_sheaves_) {
     if (FreeToActive(worker, class_index, object)) return;
   } else if (is_local) {

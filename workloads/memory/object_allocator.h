@@ -95,7 +95,8 @@ struct ObjectWorker {
   CounterBlock<ObjectCounter>* counters = nullptr;
   ChargeStock* stock = nullptr;  // of `pages`
   PageWorker* pages = nullptr;
-  numa::NodeId local = 0;  // the memory node of the worker's CPU
+  numa::NodeId local = 0;    // the memory node of the worker's CPU
+  uint32_t local_index = 0;  // its position in PageAllocator::arenas()
 };
 
 // Where every object is, at a moment when no worker is inside.
@@ -168,7 +169,7 @@ class ObjectAllocator {
       WorkerClass& mine = worker.state->classes[SlabClassIndex(size_bytes)];
       Sheaf& sheaf = SheafAt(mine.main);
       const uint32_t size = sheaf.size;
-      if (size != sheaf.capacity && NodeOf(object) == worker.local &&
+      if (size != sheaf.capacity && IsLocal(worker, object) &&
           worker.stock->TryGive(mine.charge_bytes)) [[likely]] {
         sheaf.size = size + 1;
         worker.counters->Add(ObjectCounter::kFastFrees);
@@ -229,6 +230,9 @@ class ObjectAllocator {
   // Pages are never smaller than 4 KiB, so that a constant size is mostly known to be small.
   bool IsSlabSize(uint32_t size_bytes) const {
     return size_bytes <= MaxSlabBytes(4096) || size_bytes <= max_slab_bytes_;
+  }
+  bool IsLocal(const ObjectWorker& worker, ObjectRef object) const {
+    return pages_->NodeIndexOf(pages_->PageAt(object)) == worker.local_index;
   }
   Sheaf& SheafAt(uint64_t offset) const { return *reinterpret_cast<Sheaf*>(base_ + offset); }
   Barn& BarnOf(uint32_t class_index, numa::NodeId node) const;

@@ -20,7 +20,7 @@ PageId PageAllocator::AllocateShort(PageWorker& worker) {
 PageId PageAllocator::AllocateByPolicy(PageWorker& worker) {
   const uint8_t reasons = gates_->Of(AllocationPath::kPage);
   if ((reasons & kPolicyDecides) == 0) return AllocateShort(worker);
-  const PageChoice choice = ChoosePage(worker.policy, Context(worker));
+  const PageChoice choice = ChooseForTask(worker);
   PageList& list = worker.lists[IndexOf(choice.node)];
   if (reasons == kPolicyDecides && list.count != 0 && choice.allowed.Contains(choice.node) &&
       worker.stock->TryTake(page_bytes_)) [[likely]] {
@@ -44,8 +44,10 @@ PageId PageAllocator::AllocateForFault(PageWorker& worker, const Policy& policy,
   const uint8_t reasons = gates_->Of(AllocationPath::kFault);
   const bool is_fast = !kPolicyCompiled || (reasons & kPolicyDecides) == 0;
   const PageCounter counter = is_fast ? PageCounter::kFastpathFault : PageCounter::kFaultPages;
-  const PageChoice choice =
-      is_fast ? LocalChoice(worker) : ChooseFault(policy, Context(worker), index);
+  PageChoice choice = LocalChoice(worker);
+  if (!is_fast && !choice.allowed.IsEmpty()) {
+    choice = ChooseFault(policy, Context(worker), index);
+  }
   PageList& list = worker.lists[IndexOf(choice.node)];
   if ((reasons & ~kPolicyDecides) == 0 && list.count != 0 && choice.allowed.Contains(choice.node) &&
       worker.stock->TryTake(page_bytes_)) [[likely]] {
@@ -66,7 +68,7 @@ PageId PageAllocator::AllocateBlock(PageWorker& worker, unsigned order, numa::No
   if (node != numa::kNoNode) {
     choice.node = node;
   } else if (!is_fast) {
-    choice = ChoosePage(worker.policy, Context(worker));
+    choice = ChooseForTask(worker);
   }
   const PageId page = AllocateChosen(worker, choice, order, flags);
   if (page != kNoPage) {

@@ -130,9 +130,9 @@ class PageAllocator {
   // Fills `out` from its start, under the task's policy; returns how many pages it got. As the
   // kernel's bulk allocator it does not insist: a call for one node that falls short is not retried
   // elsewhere, the other nodes are still asked, `out` stays dense, and interleaving moves on as
-  // planned. A call gets at most one page where the request is accounted, asks for one page, or the
-  // node is below its low watermark; that page comes from anywhere the policy allows (but see
-  // BulkOptions::this_node_only).
+  // planned. A call that asks for one page, or whose node is below its low watermark, gets at most
+  // one, from anywhere the policy allows (but see BulkOptions::this_node_only). An accounted
+  // request gets at most one page in all.
   uint32_t AllocateBulk(PageWorker& worker, std::span<PageId> out, const BulkOptions& options);
 
   // 2^order pages, one reference for all, kept by the first page; kNoPage as in Allocate().
@@ -274,6 +274,14 @@ class PageAllocator {
   PageId AllocateByPolicy(PageWorker& worker);
   PageChoice LocalChoice(const PageWorker& worker) const {
     return {worker.local.preferred, AllowedNodes(), false};
+  }
+  // As the task's policy has it. A cpuset without memory leaves nothing to choose from: the
+  // policies take a non-empty set.
+  PageChoice ChooseForTask(PageWorker& worker) const {
+    const PolicyContext& context = Context(worker);
+    if (context.allowed.IsEmpty()) [[unlikely]]
+      return {context.local, context.allowed, false};
+    return ChoosePage(worker.policy, context);
   }
   // One page or block of that choice; counts failures and fallbacks, not the pages.
   PageId AllocateChosen(PageWorker& worker, const PageChoice& choice, unsigned order,

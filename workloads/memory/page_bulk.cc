@@ -18,12 +18,19 @@ uint32_t PageAllocator::AllocateBulk(PageWorker& worker, std::span<PageId> out,
     return num_got;
   }
   const PolicyContext& context = Context(worker);
+  if (context.allowed.IsEmpty()) {
+    Fail(worker);
+    return 0;
+  }
+  // One page is all that an accounted request gets, whatever its policy.
+  const bool is_one_enough = options.is_accounted && controller_.is_on();
   TaskPolicy& task = worker.policy;
   const uint64_t restricted = task.policy.nodes.bits() & context.allowed.bits();
   const numa::NodeMask nodes =
       restricted != 0 ? numa::NodeMask::FromBits(restricted) : context.allowed;
   // After a short call the others are still asked: the answer is only looked at by single steps.
   const auto call = [&](numa::NodeId node, uint64_t pages) {
+    if (is_one_enough && num_got != 0) return false;
     const uint32_t got =
         BulkCallOn(worker, {node, context.allowed}, out.subspan(num_got, pages), options);
     num_got += got;
@@ -45,7 +52,7 @@ uint32_t PageAllocator::AllocateBulk(PageWorker& worker, std::span<PageId> out,
       const PageChoice choice = ChoosePage(task, context);
       num_got =
           BulkCallOn(worker, {choice.node, choice.allowed, !choice.is_first_pass}, out, options);
-      if (choice.is_first_pass && num_got < out.size()) {
+      if (choice.is_first_pass && num_got < (is_one_enough ? 1 : out.size())) {
         num_got +=
             BulkCallOn(worker, {choice.node, context.allowed}, out.subspan(num_got), options);
       }

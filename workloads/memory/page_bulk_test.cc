@@ -61,14 +61,15 @@ TEST(PageBulk, WithAccountingOffAnAccountedRequestIsServedInFull) {
   EXPECT_EQ(f.Count(PageCounter::kBulkRefusedAccounted), 0u);
 }
 
-TEST(PageBulk, AccountedUnderInterleaveEachNodesCallGivesOnePage) {
+TEST(PageBulk, AccountedItGivesOnePageUnderEveryPolicy) {
   PageFixture f(MakeTopology(2), 100);
-  PageWorker worker = f.Worker(0, "weighted-interleave:0=3,1=1");
-  std::vector<PageId> pages(8);
-
-  ASSERT_EQ(f.allocator->AllocateBulk(worker, pages, {}), 2u);
-  EXPECT_EQ(PerNode(f, {pages.data(), 2}), (std::map<int, int>{{0, 1}, {1, 1}}));
-  EXPECT_EQ(f.Count(PageCounter::kBulkRefusedAccounted), 2u);
+  for (const char* policy : {"weighted-interleave:0=3,1=1", "interleave:0,1", "preferred-many:1"}) {
+    for (const BulkAlgorithm algorithm : {BulkAlgorithm::kSplitCarry, BulkAlgorithm::kSingleStep}) {
+      PageWorker worker = f.Worker(0, policy);
+      std::vector<PageId> pages(8);
+      EXPECT_EQ(f.allocator->AllocateBulk(worker, pages, {algorithm, true}), 1u) << policy;
+    }
+  }
 }
 
 TEST(PageBulk, OnePageTakesTheSinglePath) {

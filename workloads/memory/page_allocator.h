@@ -11,9 +11,10 @@
 // policy (page_choice.h), the worker's list, the charge (memory_controller.h), then the walk. The
 // cpuset filters always. Source: kernel-mechanisms.md B3, B4, D.
 //
-// Unlike the kernel there is no background reclaim: nothing here fills up while nobody allocates.
-// And a page of a list is taken without a look at the node's watermark, which was looked at when
-// the list was filled.
+// Unlike the kernel's: there is no background reclaim, because nothing here fills up while nobody
+// allocates; a page of a list is taken without a look at the node's watermark, which was looked at
+// when the list was filled; and reclaim drains the lists of the worker that needs pages, not those
+// of others (which hold at most half of a node, see ListHigh()).
 //
 // Thread safety: calls that take a PageWorker by the worker that owns it; different workers
 // concurrently; OnlineNode() and SetCpuset() at any time by one caller; TakeCensus(), weights and

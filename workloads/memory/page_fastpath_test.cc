@@ -238,14 +238,12 @@ uint64_t RunStorm(PageAllocator& allocator, Storm& storm, int index) {
   worker.policy.SetPolicy(*ParsePolicy("bind:1"));
   storm.num_started.fetch_add(1);
   uint64_t num_bypassed = 0;
-  uint64_t fast_pages = 0;
   for (int after = 0; after < kAfter;) {
     const bool is_after = storm.has_returned.load(std::memory_order_acquire) != 0;
     const uint64_t before = worker.counters->Get(PageCounter::kFastpathPage);
     const PageId page = allocator.Allocate(worker);
     if (page == kNoPage) return UINT64_MAX;
     const bool is_fast = worker.counters->Get(PageCounter::kFastpathPage) != before;
-    fast_pages += is_fast ? 1 : 0;
     if (is_after) {
       ++after;
       if (is_fast || allocator.NodeOf(page) != 1) ++num_bypassed;

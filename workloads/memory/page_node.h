@@ -40,9 +40,8 @@ enum class Mark { kNone, kMin, kLow };
 struct alignas(kCacheLine) NodePages {
   SharedMutex mutex;
   std::atomic<uint32_t> num_free;  // on the stack and in the buddy; changed under the mutex
-  // Under the mutex.
-  uint32_t stack_count;
-  BuddyState buddy;
+  uint32_t stack_count GUARDED_BY(mutex);
+  BuddyState buddy;  // under the mutex, through PageNode's Buddy
 };
 PIPEYARD_CHECK_SHARED(NodePages);
 

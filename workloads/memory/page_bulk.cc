@@ -104,23 +104,28 @@ uint32_t PageAllocator::TakeRun(PageWorker& worker, const Walk& walk, std::span<
     if (num_spared < num_wanted) worker.counters->Add(PageCounter::kFailed);
     num_wanted = num_spared;
   }
-  PageList& list = worker.lists[index];
-  const uint32_t from_list = std::min(num_wanted, list.count);
-  list.count -= from_list;
   // Only requests that are not accounted come here.
   const bool is_marked = controller_.is_on();
-  if (is_marked) {
+  PageList& list = worker.lists[index];
+  uint32_t num_got = 0;
+  while (num_got < num_wanted) {
+    const std::span<PageId> rest = out.subspan(num_got, num_wanted - num_got);
+    if (list.count == 0 && rest.size() >= list.batch()) {
+      // As many as the list would hold: they need not pass through it.
+      const auto size = static_cast<uint32_t>(rest.size());
+      const uint32_t from_node = nodes_[index].TakePages(rest.data(), size, Mark::kLow);
+      if (is_marked) MarkRunUnaccounted(rest.first(from_node), index);
+      worker.counters->Add(PageCounter::kRefills);
+      num_got += from_node;
+      break;
+    }
+    if (list.count == 0 && !Refill(worker, index, Mark::kLow)) break;
+    const uint32_t size = std::min(static_cast<uint32_t>(rest.size()), list.count);
+    list.count -= size;
     // Ahead of the copy: numbers that were just copied in large pieces are slow to read.
-    MarkRunUnaccounted({list.pages + list.count, from_list}, index);
-  }
-  std::memcpy(out.data(), list.pages + list.count, from_list * sizeof(PageId));
-  uint32_t num_got = from_list;
-  if (num_got < num_wanted) {
-    const uint32_t from_node =
-        nodes_[index].TakePages(out.data() + num_got, num_wanted - num_got, Mark::kLow);
-    if (is_marked) MarkRunUnaccounted(out.subspan(num_got, from_node), index);
-    num_got += from_node;
-    worker.counters->Add(PageCounter::kRefills);
+    if (is_marked) MarkRunUnaccounted({list.pages + list.count, size}, index);
+    std::memcpy(rest.data(), list.pages + list.count, size * sizeof(PageId));
+    num_got += size;
   }
   if (source_ == PageSource::kOnDemand) {
     for (const PageId page : out.first(num_got)) MakePresent(worker, page, 0);
@@ -132,6 +137,7 @@ void PageAllocator::MarkRunUnaccounted(std::span<const PageId> pages, uint32_t n
   const uint32_t word = 1 | node_index << kPageNodeShift | kPageUnaccounted |
                         (source_ == PageSource::kOnDemand ? kPageOnDemand : 0);
   std::atomic<uint32_t>* const words = page_words_;
+#pragma GCC unroll 8
   for (const PageId page : pages) words[page].store(word, std::memory_order_relaxed);
 }
 

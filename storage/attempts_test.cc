@@ -96,6 +96,8 @@ TEST_F(StoreTest, FramesComeBackAsWhatTheAttemptMeasured) {
   ASSERT_EQ(entry.counters.size(), 2u);
   ASSERT_EQ(entry.placements.size(), 2u);
   ASSERT_EQ(entry.self_checks.size(), 2u);
+  EXPECT_EQ(entry.inert_switches,
+            (std::vector<std::string>{"engine.interleave_bulk_1", "engine.interleave_bulk_2"}));
   const v1::Frame sent = SampleFrame(100, 1, false);
   EXPECT_EQ(entry.metrics[0].SerializeAsString(), sent.metrics(0).SerializeAsString());
   EXPECT_EQ(entry.metrics[1].SerializeAsString(), sent.metrics(1).SerializeAsString());

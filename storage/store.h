@@ -131,6 +131,7 @@ struct AttemptData {
   std::vector<v1::Counter> counters;
   std::vector<v1::Placement> placements;
   std::vector<v1::SelfCheck> self_checks;
+  std::vector<std::string> inert_switches;  // that could not act; ascending
 };
 
 struct StoreIdentity {

@@ -10,6 +10,7 @@
 #include "controller/analysis/compare.h"
 #include "controller/analysis/fisher.h"
 #include "controller/analysis/summary.h"
+#include "controller/analysis/switches.h"
 
 namespace pipeyard::analysis {
 namespace {
@@ -85,7 +86,11 @@ class RowBuilder {
   RowBuilder(const CellPair& pair, v1::DiffResponse* response)
       : pair_(pair),
         response_(response),
-        where_(pair.variant.empty() ? pair.host : pair.host + ", " + pair.variant) {}
+        where_(pair.variant.empty() ? pair.host : pair.host + ", " + pair.variant) {
+    if (pair.a == nullptr || pair.b == nullptr) return;
+    for (const std::string& name : InertDifference(*pair.a, *pair.b))
+      inert_ += (inert_.empty() ? "" : ", ") + name;
+  }
 
   void Append(const MetricSeries& a, const MetricSeries& b) {
     const MetricSeries& known = a.name.empty() ? b : a;
@@ -105,9 +110,21 @@ class RowBuilder {
     WarnOfValues(a, pair_.a_label);
     WarnOfValues(b, pair_.b_label);
     CountLosses(row);
+    if (!inert_.empty() && !a.values.empty() && !b.values.empty()) MakeInert(row);
   }
 
  private:
+  // The sides stay; what compares them goes, so that nobody reads a ratio of two equal things.
+  void MakeInert(v1::DiffRow* row) {
+    row->clear_effect();
+    row->clear_p();
+    row->clear_min_p();
+    row->clear_mde();
+    row->set_need_more(0);
+    row->set_verdict(Name(Verdict::kInert));
+    row->set_reason(inert_);
+  }
+
   static bool IsDeclaredAbsent(const MetricSeries& a, const MetricSeries& b) {
     return a.values.empty() && b.values.empty() && a.num_not_finite + b.num_not_finite == 0;
   }
@@ -223,6 +240,8 @@ class RowBuilder {
   v1::DiffResponse* response_;
   const std::string where_;
   std::string first_metric_;
+  // Switches that the sides differ in and that cannot act; empty where a difference can.
+  std::string inert_;
   // Lists of blocks without a pair that were warned of.
   std::set<std::vector<uint32_t>> told_;
 };
@@ -286,11 +305,15 @@ void WarnOfUnits(const CellPair& pair, const std::vector<MetricSeries>& a,
 Status AppendCellRows(const CellPair& pair, v1::DiffResponse* response) {
   if (pair.a != nullptr && pair.b != nullptr && !pair.a->samples.empty() &&
       !pair.b->samples.empty() && pair.a->IsEmulated() != pair.b->IsEmulated()) {
-    return InvalidArgument(
-        fmt::format("{}: {} ran on {} and {} on {} topology: times of an emulated topology are "
-                    "modelled and are not compared with real ones",
-                    pair.host, pair.a_label, pair.a->IsEmulated() ? "an emulated" : "the real",
-                    pair.b_label, pair.b->IsEmulated() ? "an emulated" : "the real"));
+    const std::string what = fmt::format(
+        "{}: {} ran on {} and {} on {} topology: times of an emulated topology are "
+        "modelled",
+        pair.host, pair.a_label, pair.a->IsEmulated() ? "an emulated" : "the real", pair.b_label,
+        pair.b->IsEmulated() ? "an emulated" : "the real");
+    if (!pair.is_forced) {
+      return InvalidArgument(what + " and are not compared with real ones (--force compares them)");
+    }
+    Warn(response, what);
   }
   const std::vector<MetricSeries> of_a =
       pair.a != nullptr ? pair.a->Metrics() : std::vector<MetricSeries>();
@@ -315,11 +338,13 @@ Status AppendCellRows(const CellPair& pair, v1::DiffResponse* response) {
   WarnOfUnits(pair, of_a, of_b, response);
 
   const std::vector<v1::DiffRow::CounterDelta> counters = CompareCounters(pair.a, pair.b);
+  const std::string modelled = ModelledWords(pair.a, pair.b);
   const bool is_emulated =
       (pair.a != nullptr && pair.a->IsEmulated()) || (pair.b != nullptr && pair.b->IsEmulated());
   for (int i = first_row; i < response->rows_size(); ++i) {
     v1::DiffRow* row = response->mutable_rows(i);
     row->set_emulated(is_emulated);
+    row->set_modelled(modelled);
     row->mutable_counters()->Assign(counters.begin(), counters.end());
   }
   return Status::Ok();

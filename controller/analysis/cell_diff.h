@@ -33,12 +33,16 @@ struct CellPair {
   // metric name -> smallest relative change worth a verdict; borrowed.
   const std::map<std::string, double>* min_change_a = nullptr;
   const std::map<std::string, double>* min_change_b = nullptr;
+  // Emulated against real is compared too, with a warning.
+  bool is_forced = false;
 };
 
 // Appends a row for each metric of either side, and warnings. Metrics that both sides declare but
 // give no value of (a percentile of too few operations) become a warning, not a row. Tests:
 // signed-rank over blocks; else Mann-Whitney where both sides saw the same boots; else Mann-Whitney
-// over one median a boot. Errors: kInvalidArgument where one side is emulated and the other is not.
+// over one median a boot. Where no setting in which the sides differ can act, the rows are `inert`
+// and have no effect: what would be measured is noise. Errors: kInvalidArgument where one side is
+// emulated and the other is not, unless forced.
 Status AppendCellRows(const CellPair& pair, v1::DiffResponse* response);
 
 }  // namespace pipeyard::analysis

@@ -12,6 +12,7 @@
 #include "controller/analysis/compare.h"
 #include "controller/analysis/samples.h"
 #include "controller/analysis/summary.h"
+#include "controller/analysis/switches.h"
 
 namespace pipeyard::analysis {
 namespace {
@@ -58,6 +59,7 @@ void AppendReferences(const CellSamples& cell, v1::DiffResponse* response) {
     row->set_metric(series.name);
     row->set_unit(series.unit);
     row->set_better(series.better);
+    row->set_modelled(ModelledWords(cell));
     row->mutable_side()->set_n(static_cast<uint32_t>(values.size()));
     row->mutable_side()->set_median(*Median(values));
     row->mutable_side()->set_mad(*Mad(values));
@@ -189,7 +191,7 @@ std::string WhatDidNotMatch(const std::vector<CellSamples>& a, const std::vector
 
 Result<v1::DiffResponse> DiffRun(const storage::RunRecord& run,
                                  const std::vector<storage::AttemptData>& attempts,
-                                 const DiffOperand& only) {
+                                 const DiffOperand& only, const DiffOptions& options) {
   if (run.compare_factor.empty()) {
     return FailedPrecondition(fmt::format(
         "run {} has no `compare`: name what to compare it with, such as another run", run.run_id));
@@ -213,7 +215,8 @@ Result<v1::DiffResponse> DiffRun(const storage::RunRecord& run,
                           .a_label = run.compare_baseline,
                           .b_label = level->variant->arm,
                           .min_change_a = &run.min_change,
-                          .min_change_b = nullptr};
+                          .min_change_b = nullptr,
+                          .is_forced = options.is_forced};
       PIPEYARD_RETURN_IF_ERROR(AppendCellRows(pair, &response));
     }
   }
@@ -234,7 +237,8 @@ Result<v1::DiffResponse> DiffRuns(const storage::RunRecord& run_a,
                                   const std::vector<storage::AttemptData>& attempts_a,
                                   const storage::RunRecord& run_b,
                                   const std::vector<storage::AttemptData>& attempts_b,
-                                  const DiffOperand& only_a, const DiffOperand& only_b) {
+                                  const DiffOperand& only_a, const DiffOperand& only_b,
+                                  const DiffOptions& options) {
   PIPEYARD_ASSIGN_OR_RETURN(const std::vector<CellSamples> a,
                             SelectSamples(run_a, attempts_a, only_a));
   PIPEYARD_ASSIGN_OR_RETURN(const std::vector<CellSamples> b,
@@ -286,7 +290,8 @@ Result<v1::DiffResponse> DiffRuns(const storage::RunRecord& run_a,
         .a_label = of_a != nullptr ? LabelOf(*of_a, matching) : ShortId(run_a.run_id),
         .b_label = of_b != nullptr ? LabelOf(*of_b, matching) : ShortId(run_b.run_id),
         .min_change_a = &run_a.min_change,
-        .min_change_b = &run_b.min_change};
+        .min_change_b = &run_b.min_change,
+        .is_forced = options.is_forced};
     PIPEYARD_RETURN_IF_ERROR(AppendCellRows(pair, &response));
   }
   if (!HasComparison(response)) {

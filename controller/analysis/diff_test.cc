@@ -324,7 +324,7 @@ TEST(DiffRun, OnlyRestrictsToAHostAndAVariant) {
   ASSERT_TRUE(diff.ok());
   ASSERT_EQ(diff->rows_size(), 1);
   EXPECT_EQ(diff->rows(0).host(), "rack2");
-  EXPECT_EQ(unknown.status().code(), StatusCode::kInvalidArgument);
+  EXPECT_EQ(unknown.status().code(), StatusCode::kNotFound);
   EXPECT_THAT(unknown.status().message(), HasSubstr("rack2, vera"));
 }
 

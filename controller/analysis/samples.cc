@@ -55,15 +55,15 @@ std::string ListOf(const Items& items, Text text) {
 Status CheckSelection(const storage::RunRecord& run, const DiffOperand& only) {
   if (std::none_of(run.variants.begin(), run.variants.end(),
                    [&](const auto& variant) { return IsSelected(variant, only.variant); })) {
-    return InvalidArgument(
-        fmt::format("run {} has no variant '{}'; it has {}", run.run_id, only.variant,
-                    ListOf(run.variants, [](const storage::VariantRecord& variant) {
-                      return fmt::format("{} ({})", variant.variant_id.substr(0, 8), variant.text);
-                    })));
+    return NotFound(fmt::format("run {} has no variant '{}'; it has {}", run.run_id, only.variant,
+                                ListOf(run.variants, [](const storage::VariantRecord& variant) {
+                                  return fmt::format("{} ({})", variant.variant_id.substr(0, 8),
+                                                     variant.text);
+                                })));
   }
   if (std::none_of(run.cells.begin(), run.cells.end(),
                    [&](const auto& cell) { return IsSelected(cell, only.host); })) {
-    return InvalidArgument(
+    return NotFound(
         fmt::format("run {} has no host '{}'; it has {}", run.run_id, only.host,
                     ListOf(run.cells, [](const auto& cell) { return cell.host_name; })));
   }

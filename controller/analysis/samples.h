@@ -59,8 +59,8 @@ struct CellSamples {
 };
 
 // The cells of `run` that `only` selects, by host name, then variant index.
-// Errors: kInvalidArgument where a selection matches nothing (the message lists what there is), or
-// an attempt is listed twice.
+// Errors: kNotFound where a selection matches nothing (the message lists what there is);
+// kInvalidArgument where an attempt is listed twice.
 Result<std::vector<CellSamples>> SelectSamples(const storage::RunRecord& run,
                                                const std::vector<storage::AttemptData>& attempts,
                                                const DiffOperand& only);

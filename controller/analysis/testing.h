@@ -85,6 +85,7 @@ class RunBuilder {
     data.attempt.boot_id = spec.boot;
     data.attempt.ended_utc = static_cast<int64_t>(attempts.size() + 1);
     data.emulated = emulated;
+    data.inert_switches = inert_switches;
     if (spec.throughput) {
       v1::Metric metric;
       metric.set_name("throughput");
@@ -101,6 +102,7 @@ class RunBuilder {
   std::vector<storage::AttemptData> attempts;
   // Of the attempts that follow.
   bool emulated = false;
+  std::vector<std::string> inert_switches;
   std::string unit = "B/s";
 };
 

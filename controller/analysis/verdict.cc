@@ -35,6 +35,8 @@ const char* Name(Verdict verdict) {
       return "inconclusive";
     case Verdict::kMissing:
       return "missing";
+    case Verdict::kInert:
+      return "inert";
   }
   return "missing";
 }

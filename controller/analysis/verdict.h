@@ -12,7 +12,7 @@ namespace pipeyard::analysis {
 
 enum class Better { kHigher, kLower, kNone };
 
-enum class Verdict { kImproved, kRegressed, kChanged, kUnchanged, kInconclusive, kMissing };
+enum class Verdict { kImproved, kRegressed, kChanged, kUnchanged, kInconclusive, kMissing, kInert };
 
 // "improved" and so on, as printed and stored.
 const char* Name(Verdict verdict);

@@ -185,10 +185,12 @@ Result<v1::Host> ControlClient::GetHost(const std::string& host) {
   return state_->Call(&v1::ControlService::Stub::GetHost, request);
 }
 
-Result<v1::DiffResponse> ControlClient::Diff(const std::string& a, const std::string& b) {
+Result<v1::DiffResponse> ControlClient::Diff(const std::string& a, const std::string& b,
+                                             bool is_forced) {
   v1::DiffRequest request;
   request.set_a(a);
   request.set_b(b);
+  request.set_force(is_forced);
   return state_->Call(&v1::ControlService::Stub::Diff, request);
 }
 

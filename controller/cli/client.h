@@ -36,7 +36,7 @@ class ControlClient {
   Result<v1::RunProgress> CancelRun(const std::string& run);
   Result<v1::ListHostsResponse> ListHosts();
   Result<v1::Host> GetHost(const std::string& host);
-  Result<v1::DiffResponse> Diff(const std::string& a, const std::string& b);
+  Result<v1::DiffResponse> Diff(const std::string& a, const std::string& b, bool is_forced = false);
 
   // Calls `on_progress` for each message until the run is terminal. kCancelled after Cancel().
   // A stream that breaks is kUnavailable: the run goes on without it.

@@ -11,7 +11,8 @@ namespace pipeyard::cli {
 
 int Diff(const Console& console, const options::Parsed& parsed) {
   return WithController(console, [&](ControlClient& client) {
-    const Result<v1::DiffResponse> diff = client.Diff(parsed.Get("A"), parsed.Get("B"));
+    const Result<v1::DiffResponse> diff =
+        client.Diff(parsed.Get("A"), parsed.Get("B"), parsed.Flag("force"));
     if (!diff.ok()) return console.Fail(diff.status());
     console.Out(console.format == Format::kJson ? report::DiffJson(*diff)
                                                 : report::DiffText(*diff, console.is_colored));

@@ -98,6 +98,7 @@ std::vector<Command> Commands() {
                         .help = "the same; without it, A is compared along its compared factor",
                         .is_required = false}},
        .options = {{.name = "exit-code", .help = "exit 1 for a regression, 3 where inconclusive"},
+                   {.name = "force", .help = "compare emulated with real topologies too"},
                    Output()}},
       {.path = "stat",
        .help = "compare two files of numbers, one a line; - is standard input",

@@ -29,6 +29,9 @@ v1::Attempt ToAttempt(const storage::AttemptRecord& record, const storage::Attem
   attempt.mutable_counters()->Assign(data->counters.begin(), data->counters.end());
   attempt.mutable_placements()->Assign(data->placements.begin(), data->placements.end());
   attempt.mutable_self_checks()->Assign(data->self_checks.begin(), data->self_checks.end());
+  attempt.mutable_inert_switches()->Assign(data->inert_switches.begin(),
+                                           data->inert_switches.end());
+  attempt.set_emulated(data->emulated);
   return attempt;
 }
 

@@ -62,10 +62,12 @@ Result<LoadedRun> Load(storage::Store& store, const std::string& reference) {
 Result<v1::DiffResponse> ReadDiff(storage::Store& store, const v1::DiffRequest& request) {
   PIPEYARD_ASSIGN_OR_RETURN(const analysis::DiffOperand a, analysis::ParseDiffOperand(request.a()));
   PIPEYARD_ASSIGN_OR_RETURN(const LoadedRun loaded_a, Load(store, a.run));
-  if (request.b().empty()) return analysis::DiffRun(loaded_a.run, loaded_a.attempts, a);
+  const analysis::DiffOptions options{.is_forced = request.force()};
+  if (request.b().empty()) return analysis::DiffRun(loaded_a.run, loaded_a.attempts, a, options);
   PIPEYARD_ASSIGN_OR_RETURN(const analysis::DiffOperand b, analysis::ParseDiffOperand(request.b()));
   PIPEYARD_ASSIGN_OR_RETURN(const LoadedRun loaded_b, Load(store, b.run));
-  return analysis::DiffRuns(loaded_a.run, loaded_a.attempts, loaded_b.run, loaded_b.attempts, a, b);
+  return analysis::DiffRuns(loaded_a.run, loaded_a.attempts, loaded_b.run, loaded_b.attempts, a, b,
+                            options);
 }
 
 Result<v1::ListRunsResponse> ReadPage(storage::Store& store, const v1::ListRunsRequest& request) {

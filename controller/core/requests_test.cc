@@ -361,11 +361,13 @@ TEST(Diff, ComparesAlongTheFactor) {
   EXPECT_EQ((*answer.result)->factor(), "writers");
   EXPECT_EQ((*answer.result)->rows_size(), 7);
 
-  request.set_a("nothing");
-  Answer<v1::DiffResponse> unknown;
-  fixture.core().Diff(request, unknown.reply());
-  fixture.Run();
-  EXPECT_EQ(unknown.code(), StatusCode::kNotFound);
+  for (const char* unknown : {"nothing", "latest/nohost", "latest@novariant"}) {
+    request.set_a(unknown);
+    Answer<v1::DiffResponse> refused;
+    fixture.core().Diff(request, refused.reply());
+    fixture.Run();
+    EXPECT_EQ(refused.code(), StatusCode::kNotFound) << unknown;
+  }
 }
 
 }  // namespace

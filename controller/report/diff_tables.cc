@@ -40,7 +40,7 @@ std::string LossWords(const v1::DiffRow& row) {
 // `line_count` is what the line's column n says.
 std::string CompactWords(const v1::DiffRow& row, const std::string& line_count) {
   const std::string& verdict = row.verdict();
-  if (verdict == "missing") return "missing";
+  if (verdict == "missing" || verdict == "inert") return verdict;
   const std::string_view word = verdict == "improved"    ? "better"
                                 : verdict == "regressed" ? "worse"
                                 : verdict == "unchanged" ? "same"
@@ -82,7 +82,8 @@ std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
   for (const Column& column :
        {Column{"A", Align::kRight}, Column{"B", Align::kRight}, Column{"change", Align::kRight},
         Column{"95% interval"}, Column{"p", Align::kRight}, Column{"n", Align::kRight},
-        Column{"verdict"}, Column{"detects", Align::kRight}, Column{"needs"}, Column{"lost"}}) {
+        Column{"verdict"}, Column{"time"}, Column{"detects", Align::kRight}, Column{"needs"},
+        Column{"lost"}}) {
     columns.push_back(column);
   }
   columns[3].header = "median A";
@@ -97,6 +98,7 @@ std::string FullTable(const Rows& rows, const Layout& layout, bool use_colour) {
     cells.emplace_back(ProbabilityWords(*row));
     cells.emplace_back(CountWords(*row));
     cells.emplace_back(BareVerdictWords(*row), VerdictTone(*row));
+    cells.emplace_back(ModelledWords(row->modelled(), row->unit()), Tone::kUnsure);
     cells.emplace_back(DetectsWords(*row));
     cells.emplace_back(NeedsWords(*row));
     cells.emplace_back(LossWords(*row), Tone::kUnsure);
@@ -124,6 +126,7 @@ std::string CompactTable(const Rows& rows, const Layout& layout, bool use_colour
     columns.push_back({ShortMetric(metric), Align::kRight});
   }
   columns.push_back({"n", Align::kRight});
+  columns.push_back({"time"});
   columns.push_back({"lost"});
   Table table(columns);
   for (const Where& where : order) {
@@ -144,6 +147,7 @@ std::string CompactTable(const Rows& rows, const Layout& layout, bool use_colour
       }
     }
     cells.emplace_back(CountWords(first));
+    cells.emplace_back(ModelledWords(first.modelled(), first.unit()), Tone::kUnsure);
     cells.emplace_back(LossWords(first), Tone::kUnsure);
     table.Row(std::move(cells));
   }
@@ -161,17 +165,21 @@ std::string ReferenceTables(const v1::DiffResponse& diff, const Layout& layout, 
               {"metric"},
               {"median", Align::kRight},
               {"MAD", Align::kRight},
-              {"n", Align::kRight}});
+              {"n", Align::kRight},
+              {"time"}});
   const auto host_of = [&](const v1::ReferenceRow& row) {
     return layout.hosts.size() == 1 && layout.hosts.contains(row.host()) ? ""
                                                                          : Printable(row.host());
   };
   for (const v1::ReferenceRow& row : diff.references()) {
     if (!row.metric().starts_with("latency")) {
-      full.Row({host_of(row), Printable(layout.ConfigOf(row.variant())), Printable(row.metric()),
+      full.Row({host_of(row),
+                Printable(layout.ConfigOf(row.variant())),
+                Printable(row.metric()),
                 MedianWords(row.side(), row.unit()),
                 row.side().has_mad() ? FormatQuantity(row.side().mad(), row.unit()) : "-",
-                std::to_string(row.side().n())});
+                std::to_string(row.side().n()),
+                {ModelledWords(row.modelled(), row.unit()), Tone::kUnsure}});
       continue;
     }
     if (std::find(metrics.begin(), metrics.end(), row.metric()) == metrics.end()) {
@@ -189,6 +197,7 @@ std::string ReferenceTables(const v1::DiffResponse& diff, const Layout& layout, 
     columns.push_back({ShortMetric(metric), Align::kRight});
   }
   columns.push_back({"n", Align::kRight});
+  columns.push_back({"time"});
   Table compact(columns);
   for (const Where& where : order) {
     const auto& line = lines[where];
@@ -207,6 +216,8 @@ std::string ReferenceTables(const v1::DiffResponse& diff, const Layout& layout, 
                          (side.n() == largest_n ? "" : fmt::format(" (n {})", side.n())));
     }
     cells.emplace_back(std::to_string(largest_n));
+    const v1::ReferenceRow& any = *line.begin()->second;
+    cells.emplace_back(ModelledWords(any.modelled(), any.unit()), Tone::kUnsure);
     compact.Row(std::move(cells));
   }
   return text + "\nlatency of the references, medians\n" + compact.Render(use_colour);
@@ -216,7 +227,7 @@ std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, boo
   std::vector<Column> columns = Layout::WhereColumns();
   for (const Column& column :
        {Column{"counter"}, Column{"median A", Align::kRight}, Column{"median B", Align::kRight},
-        Column{"change", Align::kRight}}) {
+        Column{"change", Align::kRight}, Column{"time"}}) {
     columns.push_back(column);
   }
   Table table(columns);
@@ -246,6 +257,7 @@ std::string CounterTable(const v1::DiffResponse& diff, const Layout& layout, boo
       cells.emplace_back(value(counter.has_b(), counter.b()));
       cells.emplace_back(ChangeWords(maybe(counter.has_a(), counter.a()),
                                      maybe(counter.has_b(), counter.b()), counter.unit()));
+      cells.emplace_back(ModelledWords(row.modelled(), counter.unit()), Tone::kUnsure);
       table.Row(std::move(cells));
     }
   }

@@ -64,6 +64,7 @@ std::string Heading(const v1::DiffResponse& diff, const Layout& layout) {
 
 struct Tally {
   uint32_t improved = 0, regressed = 0, changed = 0, unchanged = 0, inconclusive = 0, missing = 0;
+  uint32_t inert = 0;
 
   void Add(const std::string& verdict) {
     ++(verdict == "improved"    ? improved
@@ -71,11 +72,12 @@ struct Tally {
        : verdict == "changed"   ? changed
        : verdict == "unchanged" ? unchanged
        : verdict == "missing"   ? missing
+       : verdict == "inert"     ? inert
                                 : inconclusive);
   }
   bool operator==(const Tally&) const = default;
   uint32_t total() const {
-    return improved + regressed + changed + unchanged + inconclusive + missing;
+    return improved + regressed + changed + unchanged + inconclusive + missing + inert;
   }
 };
 
@@ -126,17 +128,29 @@ std::string InWords(const v1::DiffResponse& diff, bool use_colour) {
     const auto add = [&](uint32_t count, std::string_view what) {
       if (count > 0) line += fmt::format(", {} in {}", what, count);
     };
+    if (tally.inert == tally.total()) {
+      line = fmt::format("{}: {} against {} is inert in {}: nothing in which they differ can act",
+                         metrics, SideWords(diff, first.b_label, "B"),
+                         SideWords(diff, first.row->a_label(), "A"), tally.inert);
+      text += "  " + Paint(line, Tone::kQuiet, use_colour) + "\n";
+      continue;
+    }
     add(tally.changed, "changed");
     add(tally.unchanged, "unchanged");
     add(tally.inconclusive, "inconclusive");
     add(tally.missing, "missing");
+    add(tally.inert, "inert");
+    if (const std::string modelled = ModelledWords(first.row->modelled(), first.row->unit());
+        !modelled.empty()) {
+      line += "; " + modelled;
+    }
     text += "  " + Paint(line, tone, use_colour) + "\n";
   }
   text += fmt::format(
-      "{} compared: {} improved, {} regressed, {}{} unchanged, {} inconclusive, {} missing\n",
+      "{} compared: {} improved, {} regressed, {}{} unchanged, {} inconclusive, {} missing{}\n",
       all.total(), all.improved, all.regressed,
       all.changed > 0 ? fmt::format("{} changed, ", all.changed) : "", all.unchanged,
-      all.inconclusive, all.missing);
+      all.inconclusive, all.missing, all.inert > 0 ? fmt::format(", {} inert", all.inert) : "");
   text += fmt::format("p is not adjusted: {}, {:.2g} false {} to expect at 0.05\n",
                       Plural(diff.tests(), "test"), diff.expected_false_positives(),
                       diff.expected_false_positives() == 1 ? "positive" : "positives");

@@ -64,6 +64,7 @@ Json RowJson(const v1::DiffRow& row) {
   json["void_attempts"] = row.void_attempts();
   json["failed_attempts"] = row.failed_attempts();
   json["emulated"] = row.emulated();
+  json["modelled"] = OrNull(row.modelled());
   return json;
 }
 
@@ -83,7 +84,8 @@ Json DiffObject(const v1::DiffResponse& diff) {
                                   {"metric", row.metric()},
                                   {"unit", row.unit()},
                                   {"better", DirectionName(row.better())},
-                                  {"side", SideJson(row.side())}});
+                                  {"side", SideJson(row.side())},
+                                  {"modelled", OrNull(row.modelled())}});
   }
   json["warnings"] = std::vector<std::string>(diff.warnings().begin(), diff.warnings().end());
   json["tests"] = diff.tests();

@@ -46,6 +46,9 @@ Json AttemptJson(const v1::Attempt& attempt) {
                                    {"measured", check.measured()},
                                    {"tolerance", check.tolerance()}});
   }
+  json["inert_switches"] =
+      std::vector<std::string>(attempt.inert_switches().begin(), attempt.inert_switches().end());
+  json["emulated"] = attempt.emulated();
   return json;
 }
 

@@ -41,8 +41,26 @@ TEST(Golden, DiffOfTwoRunsOverBoots) {
   ExpectGolden("diff_runs.json", DiffJson(testing::RunsDiff()));
 }
 
+TEST(Golden, DiffOfAnEmulatedTopologyWithAnInertSwitch) {
+  ExpectGolden("diff_emulated.txt", DiffText(testing::EmulatedDiff(), false));
+  ExpectGolden("diff_emulated.json", DiffJson(testing::EmulatedDiff()));
+}
+
 TEST(Golden, DiffInColour) {
   ExpectGolden("diff_colour.txt", DiffText(testing::FactorDiff(), true));
+}
+
+TEST(Inert, IsNeverPrintedAsARatio) {
+  v1::DiffResponse diff = testing::EmulatedDiff();
+  diff.mutable_rows()->DeleteSubrange(2, 2);
+
+  const std::string text = DiffText(diff, false);
+
+  EXPECT_THAT(text, HasSubstr("inert: engine.metadata_placement"));
+  EXPECT_THAT(text, HasSubstr("nothing in which they differ can act"));
+  EXPECT_THAT(text, HasSubstr("2 inert"));
+  EXPECT_THAT(text, Not(HasSubstr("1.00")));
+  EXPECT_THAT(text, Not(HasSubstr("0.0%")));
 }
 
 TEST(Golden, Stat) {

@@ -66,6 +66,40 @@ v1::DiffResponse FactorDiff() {
     tests: 5 expected_false_positives: 0.25 exit_status: 1)");
 }
 
+v1::DiffResponse EmulatedDiff() {
+  return Parse<v1::DiffResponse>(R"(
+    a: "01900000-0000-7000-8000-00000000000a" b: "01900000-0000-7000-8000-00000000000a"
+    sweep: "placement" factor: "engine.metadata_placement" baseline: "any-node"
+    rows { host: "vera" variant: "nodes=1" metric: "throughput" unit: "B/s"
+      better: DIRECTION_HIGHER a_label: "any-node" b_label: "policy-node"
+      a { n: 6 median: 1.1e9 boots: 1 mad: 4e6 } b { n: 6 median: 1.1e9 boots: 1 mad: 4e6 }
+      verdict: "inert" reason: "engine.metadata_placement" test: "signed-rank" min_change: 0.02
+      emulated: true modelled: "remote_access=120ns"
+      counters { name: "remote_access" unit: "ns" a: 0 b: 120000 } }
+    rows { host: "vera" variant: "nodes=1" metric: "latency_p50" unit: "ns"
+      better: DIRECTION_LOWER a_label: "any-node" b_label: "policy-node"
+      a { n: 6 median: 55786 boots: 1 } b { n: 6 median: 55786 boots: 1 }
+      verdict: "inert" reason: "engine.metadata_placement" test: "signed-rank" min_change: 0.02
+      emulated: true modelled: "remote_access=120ns" }
+    rows { host: "vera" variant: "nodes=2" metric: "throughput" unit: "B/s"
+      better: DIRECTION_HIGHER a_label: "any-node" b_label: "policy-node"
+      a { n: 6 median: 1.0e9 boots: 1 mad: 4e6 } b { n: 6 median: 1.2e9 boots: 1 mad: 4e6 }
+      effect { kind: "ratio" value: 1.2 ci95_low: 1.19 ci95_high: 1.21 ci90_low: 1.19 ci90_high: 1.21 }
+      p: 0.03125 min_p: 0.03125 mde: 0.02 verdict: "improved" test: "signed-rank" min_change: 0.02
+      emulated: true modelled: "remote_access=120ns" }
+    rows { host: "vera" variant: "nodes=2" metric: "remote_objects" unit: "count"
+      better: DIRECTION_LOWER a_label: "any-node" b_label: "policy-node"
+      a { n: 6 median: 400 boots: 1 mad: 4 } b { n: 6 median: 1 boots: 1 mad: 0 }
+      effect { kind: "shift" value: -399 ci95_low: -401 ci95_high: -390 ci90_low: -400 ci90_high: -391 }
+      p: 0.03125 min_p: 0.03125 mde: 0.02 verdict: "improved" test: "signed-rank" min_change: 0.02
+      emulated: true modelled: "remote_access=120ns" }
+    references { host: "vera" variant: "target=kernel;nodes=1" metric: "throughput" unit: "B/s"
+      better: DIRECTION_HIGHER side { n: 6 median: 1.81e9 boots: 1 mad: 6e6 } }
+    references { host: "vera" variant: "nodes=4" metric: "latency_mean" unit: "ns"
+      better: DIRECTION_LOWER side { n: 6 median: 36200 boots: 1 mad: 400 } modelled: "remote_access=120ns" }
+    tests: 2 expected_false_positives: 0.1 exit_status: 0)");
+}
+
 v1::DiffResponse RunsDiff() {
   return Parse<v1::DiffResponse>(R"(
     a: "01900000-0000-7000-8000-00000000000a" b: "01900000-ffff-7000-8000-00000000000b"

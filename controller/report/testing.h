@@ -10,6 +10,8 @@ namespace pipeyard::report::testing {
 // warnings.
 v1::DiffResponse FactorDiff();
 // Two runs with other boots; a cell of one side only.
+// An emulated topology, where one configuration cannot differ.
+v1::DiffResponse EmulatedDiff();
 v1::DiffResponse RunsDiff();
 v1::DiffRow StatRow();
 // Two cells: retries, a void attempt, a failed self-check, placement.

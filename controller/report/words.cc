@@ -63,6 +63,7 @@ std::string ChangeWords(std::optional<double> a, std::optional<double> b, std::s
 }
 
 std::string EffectWords(const v1::DiffRow& row) {
+  if (row.verdict() == "inert") return "inert";
   if (!row.has_effect() || !row.effect().has_value()) return "-";
   if (row.effect().kind() == "ratio") return RatioWords(row.effect().value());
   return Signed(row.effect().value(), row.unit());
@@ -120,6 +121,8 @@ std::string BareVerdictWords(const v1::DiffRow& row) {
                                        : "missing in B";
   }
   std::string text = verdict;
+  // The reason is the names of settings, to be read as they are written.
+  if (verdict == "inert") return text + ": " + Printable(row.reason());
   if (!row.reason().empty()) {
     std::string reason = row.reason();
     for (char& c : reason) c = c == '-' ? ' ' : c;
@@ -132,10 +135,17 @@ std::string BareVerdictWords(const v1::DiffRow& row) {
 
 std::string VerdictWords(const v1::DiffRow& row) { return BareVerdictWords(row) + Brackets(row); }
 
+std::string ModelledWords(std::string_view modelled, std::string_view unit) {
+  const bool is_time_effect = unit == "ns" || unit.ends_with("/s");
+  if (modelled.empty() || !is_time_effect) return "";
+  return fmt::format("modelled ({})", Printable(modelled));
+}
+
 Tone VerdictTone(const v1::DiffRow& row) {
   if (row.verdict() == "improved") return Tone::kGood;
   if (row.verdict() == "regressed") return Tone::kBad;
   if (row.verdict() == "inconclusive" || row.verdict() == "missing") return Tone::kUnsure;
+  if (row.verdict() == "inert") return Tone::kQuiet;
   return Tone::kPlain;
 }
 

@@ -21,7 +21,8 @@ std::string RatioWords(double ratio);
 // across the sign; "new" and "gone" where one side has none. Never infinite.
 std::string ChangeWords(std::optional<double> a, std::optional<double> b, std::string_view unit);
 
-// The effect of a row in its own scale: "+8.2%", or for a shift "+5 B/s".
+// The effect of a row in its own scale: "+8.2%", or for a shift "+5 B/s"; "inert" where nothing
+// that differs can act.
 std::string EffectWords(const v1::DiffRow& row);
 // "[+6.1%, +10.4%]", "[-1, +3] B/s", or "[unbounded]" where the samples are too few for it.
 std::string IntervalWords(const v1::DiffRow& row);
@@ -32,7 +33,8 @@ std::string ProbabilityWords(const v1::DiffRow& row);
 // "10+9" samples of the sides, "8 blocks" where they are paired, "6+6 in 1+1 boots" over boots.
 std::string CountWords(const v1::DiffRow& row);
 
-// "improved: higher throughput", "unchanged", "inconclusive: noisy", "missing in A".
+// "improved: higher throughput", "unchanged", "inconclusive: noisy", "missing in A",
+// "inert: engine.page_cache".
 std::string BareVerdictWords(const v1::DiffRow& row);
 // "4.3%", the smallest change that such samples would probably show; empty where that is no matter.
 std::string DetectsWords(const v1::DiffRow& row);
@@ -40,6 +42,9 @@ std::string DetectsWords(const v1::DiffRow& row);
 std::string NeedsWords(const v1::DiffRow& row);
 // All three: "inconclusive: noisy (detects 4.3%, needs ~12 more blocks)".
 std::string VerdictWords(const v1::DiffRow& row);
+// "modelled (remote_access=120ns)" of what DiffRow.modelled says, for units of time and rates;
+// empty for counts, which an emulated topology does not invent, and where nothing is modelled.
+std::string ModelledWords(std::string_view modelled, std::string_view unit);
 Tone VerdictTone(const v1::DiffRow& row);
 
 // "higher is better", "lower is better", "no direction is better".

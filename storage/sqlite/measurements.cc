@@ -126,6 +126,17 @@ Status AddSelfChecks(Connection& connection, int64_t run, const AttemptIndex& in
   return query.status();
 }
 
+Status AddInertSwitches(Connection& connection, int64_t run, const AttemptIndex& index_of,
+                        std::vector<AttemptData>& list) {
+  Query query(connection,
+              "SELECT inert_switches.attempt, name "
+              "FROM attempts JOIN inert_switches USING (attempt) "
+              "WHERE run = ?1 AND outcome IS NOT NULL ORDER BY inert_switches.attempt, name",
+              run);
+  while (query.Next()) list[index_of.at(query.Int(0))].inert_switches.push_back(query.Text(1));
+  return query.status();
+}
+
 }  // namespace
 
 Result<std::vector<AttemptData>> LoadAttemptData(Connection& connection,
@@ -143,6 +154,7 @@ Result<std::vector<AttemptData>> LoadAttemptData(Connection& connection,
   PIPEYARD_RETURN_IF_ERROR(AddCounters(connection, run, index_of, list));
   PIPEYARD_RETURN_IF_ERROR(AddPlacements(connection, run, index_of, list));
   PIPEYARD_RETURN_IF_ERROR(AddSelfChecks(connection, run, index_of, list));
+  PIPEYARD_RETURN_IF_ERROR(AddInertSwitches(connection, run, index_of, list));
   return list;
 }
 

@@ -98,8 +98,7 @@ ObjectAllocator::ObjectAllocator(Region& region, const Plan& plan,
       // The kernel charges what an object needs to remember its controller: one pointer.
       mine.charge_bytes = slab_class.bytes + 8;
       mine.active = kNoPage;
-      mine.free_index = kNoIndex;
-      mine.num_free = 0;
+      mine.free = kNoFreeObjects;
     }
     for (size_t node = 0; node < num_nodes; ++node) {
       Barn& barn = barns_[i * num_nodes + node];
@@ -194,7 +193,7 @@ void ObjectAllocator::FreeSlowly(ObjectWorker& worker, ObjectRef object, uint32_
   pages_->Uncharge(*worker.pages, mine.charge_bytes);
   const bool is_local = IsLocal(worker, object);
   if (!uses_sheaves_) {
-    if (FreeToActive(worker, class_index, object)) return;
+    if (object - mine.active_begin < mine.active_bytes) return PushActive(worker, mine, object);
   } else if (is_local) {
     if (SheafAt(mine.main).size == SheafAt(mine.main).capacity)
       ReplaceFullMain(worker, class_index);

@@ -70,9 +70,12 @@ struct WorkerClass {
   uint64_t main;  // offsets of sheaves; nobody else touches them
   uint64_t spare;
   uint32_t charge_bytes;  // of one object
-  PageId active;          // cpu-slab form; kNoPage: none
-  uint16_t free_index;    // of the active slab's free objects, which this worker has taken over
-  uint16_t num_free;
+  // Cpu-slab form: the active slab (kNoPage: none), the bytes of its objects (none: 0), and those
+  // free ones that this worker has taken over.
+  PageId active;
+  ObjectRef active_begin;
+  uint32_t active_bytes;
+  FreeChain free;
 };
 PIPEYARD_CHECK_SHARED(WorkerClass);
 
@@ -159,6 +162,10 @@ class ObjectAllocator {
         worker.counters->Add(ObjectCounter::kFastAllocations);
         return sheaf.objects()[size - 1];
       }
+      if (mine.free.count != 0 && worker.stock->TryTake(mine.charge_bytes)) {
+        worker.counters->Add(ObjectCounter::kFastAllocations);
+        return PopActive(mine);
+      }
     }
     return AllocateSlowly(worker, size_bytes, node);
   }
@@ -175,6 +182,10 @@ class ObjectAllocator {
         worker.counters->Add(ObjectCounter::kFastFrees);
         sheaf.objects()[size] = object;
         return;
+      }
+      if (object - mine.active_begin < mine.active_bytes &&
+          worker.stock->TryGive(mine.charge_bytes)) {
+        return PushActive(worker, mine, object);
       }
     }
     FreeSlowly(worker, object, size_bytes);
@@ -253,9 +264,22 @@ class ObjectAllocator {
   bool LockBarn(Barn& barn) TRY_ACQUIRE(true, barn.mutex);
 
   // slab_active.cc: the cpu-slab form.
+  // Precondition: the worker has taken over a free object.
+  ObjectRef PopActive(WorkerClass& mine) {
+    const ObjectRef object = mine.active_begin + uint64_t{mine.free.first} * kUnitBytes;
+    mine.free = {lists_.NextFree(object), static_cast<uint16_t>(mine.free.count - 1)};
+    return object;
+  }
+  // Precondition: it is of the active slab.
+  void PushActive(ObjectWorker& worker, WorkerClass& mine, ObjectRef object) {
+    lists_.NextFree(object) = mine.free.first;
+    mine.free = {static_cast<uint16_t>((object - mine.active_begin) / kUnitBytes),
+                 static_cast<uint16_t>(mine.free.count + 1)};
+    worker.counters->Add(ObjectCounter::kFastFrees);
+  }
   ObjectRef AllocateFromActive(ObjectWorker& worker, uint32_t class_index, numa::NodeId node);
-  bool FreeToActive(ObjectWorker& worker, uint32_t class_index, ObjectRef object);
   void DeactivateSlab(ObjectWorker& worker, uint32_t class_index);
+  void SetActive(WorkerClass& mine, PageId first, FreeChain free);
   bool FindActive(ObjectWorker& worker, uint32_t class_index, numa::NodeId node);
 
   // slab_source.cc: partial lists, the gate, new slabs.

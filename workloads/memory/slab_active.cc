@@ -11,37 +11,43 @@ ObjectRef ObjectAllocator::AllocateFromActive(ObjectWorker& worker, uint32_t cla
     worker.counters->Add(ObjectCounter::kDeactivations);
     DeactivateSlab(worker, class_index);
   }
-  if (mine.num_free != 0) {
+  if (mine.free.count != 0) {
     worker.counters->Add(ObjectCounter::kFastAllocations);
-  } else {
-    if (mine.active != kNoPage) {
-      mine.num_free = lists_.TakeOver(mine.active, mine.free_index);
-      if (mine.num_free != 0) {
-        worker.counters->Add(ObjectCounter::kActiveTakeOvers);
-      } else {
-        // All of its objects are out: it belongs to nobody until one is freed.
-        DeactivateSlab(worker, class_index);
-      }
-    }
-    if (mine.num_free == 0 && !FindActive(worker, class_index, node)) return kNoObject;
-    worker.counters->Add(ObjectCounter::kSlowAllocations);
+    return PopActive(mine);
   }
-  const ObjectRef object =
-      lists_.ObjectAt(mine.active, lists_.slab_class(class_index).bytes, mine.free_index);
-  mine.free_index = lists_.NextFree(object);
-  mine.num_free -= 1;
-  return object;
+  if (mine.active != kNoPage) {
+    mine.free = lists_.TakeOver(mine.active);
+    if (mine.free.count != 0) {
+      worker.counters->Add(ObjectCounter::kActiveTakeOvers);
+    } else {
+      // All of its objects are out: it belongs to nobody until one is freed.
+      DeactivateSlab(worker, class_index);
+    }
+  }
+  if (mine.free.count == 0 && !FindActive(worker, class_index, node)) return kNoObject;
+  worker.counters->Add(ObjectCounter::kSlowAllocations);
+  return PopActive(mine);
+}
+
+void ObjectAllocator::SetActive(WorkerClass& mine, PageId first, FreeChain free) {
+  mine.active = first;
+  mine.free = free;
+  const SlabPage& slab = lists_.page(first);
+  mine.active_begin = pages_->OffsetOf(first);
+  mine.active_bytes = slab.num_objects * lists_.slab_class(slab.class_index).bytes;
 }
 
 bool ObjectAllocator::FindActive(ObjectWorker& worker, uint32_t class_index, numa::NodeId node) {
   WorkerClass& mine = worker.state->classes[class_index];
   const numa::NodeId preferred = node == numa::kNoNode ? worker.local : node;
   auto take = [&](numa::NodeId from) {
-    mine.active = lists_.TakeActive(class_index, from, Wait::kYes, mine.free_index, mine.num_free);
-    if (mine.active == kNoPage) return false;
+    FreeChain free = kNoFreeObjects;
+    const PageId first = lists_.TakeActive(class_index, from, Wait::kYes, free);
+    if (first == kNoPage) return false;
+    SetActive(mine, first, free);
     worker.counters->Add(from == worker.local ? ObjectCounter::kPartialObjectsLocal
                                               : ObjectCounter::kPartialObjectsRemote,
-                         mine.num_free);
+                         free.count);
     return true;
   };
   auto take_anywhere = [&] {
@@ -58,8 +64,7 @@ bool ObjectAllocator::FindActive(ObjectWorker& worker, uint32_t class_index, num
     uint32_t order = 0;
     const PageId first = NewSlabPages(worker, class_index, where, reason, order);
     if (first == kNoPage) return false;
-    lists_.AddActive(class_index, first, order, mine.free_index, mine.num_free);
-    mine.active = first;
+    SetActive(mine, first, lists_.AddActive(class_index, first, order));
     return true;
   };
 
@@ -72,29 +77,14 @@ bool ObjectAllocator::FindActive(ObjectWorker& worker, uint32_t class_index, num
          make(node, NewSlabReason::kAnywhere);
 }
 
-bool ObjectAllocator::FreeToActive(ObjectWorker& worker, uint32_t class_index, ObjectRef object) {
-  WorkerClass& mine = worker.state->classes[class_index];
-  // The active slab itself is known by its pages: no lock is needed to find out.
-  if (mine.active == kNoPage) return false;
-  const uint32_t object_bytes = lists_.slab_class(class_index).bytes;
-  const ObjectRef begin = pages_->OffsetOf(mine.active);
-  const uint64_t slab_bytes = uint64_t{lists_.page(mine.active).num_objects} * object_bytes;
-  if (object - begin >= slab_bytes) return false;
-  lists_.NextFree(object) = mine.free_index;
-  mine.free_index = lists_.IndexOf(mine.active, object_bytes, object);
-  mine.num_free += 1;
-  worker.counters->Add(ObjectCounter::kFastFrees);
-  return true;
-}
-
 void ObjectAllocator::DeactivateSlab(ObjectWorker& worker, uint32_t class_index) {
   WorkerClass& mine = worker.state->classes[class_index];
   if (mine.active == kNoPage) return;
   SurplusSlabs surplus;
-  lists_.Deactivate(mine.active, mine.free_index, mine.num_free, surplus);
+  lists_.Deactivate(mine.active, mine.free, surplus);
   mine.active = kNoPage;
-  mine.free_index = kNoIndex;
-  mine.num_free = 0;
+  mine.active_bytes = 0;
+  mine.free = kNoFreeObjects;
   FreeSurplus(worker, surplus);
 }
 

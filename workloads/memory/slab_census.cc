@@ -28,16 +28,17 @@ Result<ObjectCensus> ObjectAllocator::TakeCensus() const {
   auto twice = [](ObjectRef object) {
     return Internal("object census: object " + std::to_string(object) + " is in two places");
   };
-  auto take_chain = [&](PageId first, uint16_t index, uint32_t num_free, uint64_t& place) {
-    const uint32_t object_bytes = lists_.slab_class(lists_.page(first).class_index).bytes;
-    for (uint32_t i = 0; i < num_free; ++i) {
-      if (index >= lists_.page(first).num_objects) return false;
-      const ObjectRef object = lists_.ObjectAt(first, object_bytes, index);
+  auto take_chain = [&](PageId first, FreeChain free, uint64_t& place) {
+    const uint32_t units = lists_.slab_class(lists_.page(first).class_index).bytes / kUnitBytes;
+    uint16_t unit = free.first;
+    for (uint32_t i = 0; i < free.count; ++i) {
+      if (unit % units != 0 || unit / units >= lists_.page(first).num_objects) return false;
+      const ObjectRef object = lists_.ObjectAt(first, unit);
       if (!free_objects.Take(object)) return false;
-      index = lists_.NextFree(object);
+      unit = lists_.NextFree(object);
     }
-    place += num_free;
-    return index == kNoIndex;
+    place += free.count;
+    return unit == kNoUnit;
   };
   auto take_sheaf = [&](const Sheaf& sheaf, uint64_t& place) -> Status {
     for (uint32_t i = 0; i < sheaf.size; ++i) {
@@ -52,8 +53,7 @@ Result<ObjectCensus> ObjectAllocator::TakeCensus() const {
       const WorkerClass& mine = workers_[worker].classes[i];
       PIPEYARD_RETURN_IF_ERROR(take_sheaf(SheafAt(mine.main), census.free_in_sheaves));
       PIPEYARD_RETURN_IF_ERROR(take_sheaf(SheafAt(mine.spare), census.free_in_sheaves));
-      if (mine.active != kNoPage &&
-          !take_chain(mine.active, mine.free_index, mine.num_free, census.free_in_active)) {
+      if (mine.active != kNoPage && !take_chain(mine.active, mine.free, census.free_in_active)) {
         return Internal("object census: a worker's active slab is broken");
       }
     }
@@ -84,14 +84,14 @@ Result<ObjectCensus> ObjectAllocator::TakeCensus() const {
     }
     census.num_slabs += 1;
     census.num_objects += slab.num_objects;
-    if (slab.num_free == slab.num_objects) census.num_empty_slabs += 1;
-    if (!take_chain(page, slab.free_index, slab.num_free, census.free_in_slabs)) {
+    if (slab.free.count == slab.num_objects) census.num_empty_slabs += 1;
+    if (!take_chain(page, slab.free, census.free_in_slabs)) {
       return Internal("object census: the free objects of the slab at page " +
                       std::to_string(page) + " are broken, or one is in two places");
     }
     const uint32_t object_bytes = lists_.slab_class(slab.class_index).bytes;
     for (uint16_t i = 0; i < slab.num_objects; ++i) {
-      const ObjectRef object = lists_.ObjectAt(page, object_bytes, i);
+      const ObjectRef object = pages_->OffsetOf(page) + uint64_t{i} * object_bytes;
       if (free_objects.IsFree(object)) continue;
       census.num_live += 1;
       census.live_by_node[node] += 1;

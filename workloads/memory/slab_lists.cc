@@ -1,5 +1,7 @@
 #include "workloads/memory/slab_lists.h"
 
+#include <utility>
+
 namespace pipeyard::memory {
 
 SlabLists::Plan SlabLists::AddTo(RegionLayout& layout, const PageAllocator::Plan& pages,
@@ -71,7 +73,7 @@ uint32_t SlabLists::Take(uint32_t class_index, numa::NodeId node, std::span<Obje
   while (taken < out.size() && list.head != kNoPage) {
     const PageId first = list.head;
     taken += TakeFrom(first, out.subspan(taken));
-    if (slabs_[first].num_free == 0) {
+    if (slabs_[first].free.count == 0) {
       Remove(list, first);
       slabs_[first].state = SlabState::kFull;
     }
@@ -101,13 +103,12 @@ void SlabLists::Give(uint32_t class_index, std::span<const ObjectRef> objects,
 void SlabLists::GiveOne(PartialList& list, PageId first, ObjectRef object, SurplusSlabs& surplus) {
   SlabPage& slab = slabs_[first];
   const SlabClass& slab_class = classes_[slab.class_index];
-  NextFree(object) = slab.free_index;
-  slab.free_index = IndexOf(first, slab_class.bytes, object);
-  slab.num_free += 1;
+  NextFree(object) = slab.free.first;
+  slab.free = {UnitOf(first, object), static_cast<uint16_t>(slab.free.count + 1)};
   if (slab.state == SlabState::kActive) return;
   // The kernel's order: a full slab is judged before it is on the list and counts not, a partial
   // one counts itself.
-  const bool is_surplus = slab.num_free == slab.num_objects &&
+  const bool is_surplus = slab.free.count == slab.num_objects &&
                           list.num_slabs.load(std::memory_order_relaxed) >= slab_class.min_partial;
   if (slab.state == SlabState::kPartial) {
     if (!is_surplus) return;
@@ -122,33 +123,31 @@ void SlabLists::GiveOne(PartialList& list, PageId first, ObjectRef object, Surpl
 }
 
 uint32_t SlabLists::TakeFrom(PageId first, std::span<ObjectRef> out) {
-  SlabPage& slab = slabs_[first];
-  const uint32_t object_bytes = classes_[slab.class_index].bytes;
+  FreeChain& free = slabs_[first].free;
   uint32_t taken = 0;
-  uint16_t index = slab.free_index;
-  while (taken < out.size() && index != kNoIndex) {
-    const ObjectRef object = ObjectAt(first, object_bytes, index);
+  uint16_t unit = free.first;
+  while (taken < out.size() && unit != kNoUnit) {
+    const ObjectRef object = ObjectAt(first, unit);
     out[taken++] = object;
-    index = NextFree(object);
+    unit = NextFree(object);
   }
-  slab.free_index = index;
-  slab.num_free -= static_cast<uint16_t>(taken);
+  free = {unit, static_cast<uint16_t>(free.count - taken)};
   return taken;
 }
 
 void SlabLists::Form(uint32_t class_index, PageId first, uint32_t order) {
   const uint32_t object_bytes = classes_[class_index].bytes;
   const auto num_objects = static_cast<uint16_t>((pages_->page_bytes() << order) / object_bytes);
+  const uint32_t units = object_bytes / kUnitBytes;
   for (PageId i = 0; i < PageId{1} << order; ++i) slabs_[first + i].first = first;
   for (uint16_t i = 0; i < num_objects; ++i) {
-    NextFree(ObjectAt(first, object_bytes, i)) =
-        i + 1 < num_objects ? static_cast<uint16_t>(i + 1) : kNoIndex;
+    NextFree(ObjectAt(first, static_cast<uint16_t>(i * units))) =
+        i + 1 < num_objects ? static_cast<uint16_t>((i + 1) * units) : kNoUnit;
   }
   SlabPage& slab = slabs_[first];
   slab.next = kNoPage;
   slab.previous = kNoPage;
-  slab.free_index = 0;
-  slab.num_free = num_objects;
+  slab.free = {0, num_objects};
   slab.num_objects = num_objects;
   slab.class_index = static_cast<uint8_t>(class_index);
   slab.order = static_cast<uint8_t>(order);
@@ -160,7 +159,7 @@ uint32_t SlabLists::Add(uint32_t class_index, PageId first, uint32_t order,
   // Nobody else knows the slab yet.
   const uint32_t taken = TakeFrom(first, out);
   is_added = true;
-  if (slabs_[first].num_free == 0) {
+  if (slabs_[first].free.count == 0) {
     slabs_[first].state = SlabState::kFull;
     return taken;
   }
@@ -180,7 +179,7 @@ void SlabLists::TakeEmpty(uint32_t class_index, numa::NodeId node, SurplusSlabs&
   if (list.num_slabs.load(std::memory_order_relaxed) == 0 || !Lock(list)) return;
   for (PageId first = list.head; first != kNoPage;) {
     const PageId next = slabs_[first].next;
-    if (slabs_[first].num_free == slabs_[first].num_objects) {
+    if (slabs_[first].free.count == slabs_[first].num_objects) {
       Remove(list, first);
       AddSurplus(first, surplus);
     }
@@ -203,66 +202,52 @@ PageId SlabLists::NextSurplus(SurplusSlabs& surplus, uint32_t& order) {
   return first;
 }
 
-PageId SlabLists::TakeActive(uint32_t class_index, numa::NodeId node, Wait wait,
-                             uint16_t& free_index, uint16_t& num_free, bool* is_busy) {
+PageId SlabLists::TakeActive(uint32_t class_index, numa::NodeId node, Wait wait, FreeChain& free,
+                             bool* is_busy) {
   PartialList& list = List(class_index, node);
   if (list.num_slabs.load(std::memory_order_relaxed) == 0) return kNoPage;
   if (!Acquire(list, wait, is_busy)) return kNoPage;
   const PageId first = list.head;
   if (first != kNoPage) {
     Remove(list, first);
-    SlabPage& slab = slabs_[first];
-    slab.state = SlabState::kActive;
-    free_index = slab.free_index;
-    num_free = slab.num_free;
-    slab.free_index = kNoIndex;
-    slab.num_free = 0;
+    slabs_[first].state = SlabState::kActive;
+    free = std::exchange(slabs_[first].free, kNoFreeObjects);
   }
   list.mutex.Unlock();
   return first;
 }
 
-void SlabLists::AddActive(uint32_t class_index, PageId first, uint32_t order, uint16_t& free_index,
-                          uint16_t& num_free) {
+FreeChain SlabLists::AddActive(uint32_t class_index, PageId first, uint32_t order) {
   Form(class_index, first, order);
-  SlabPage& slab = slabs_[first];
-  slab.state = SlabState::kActive;
-  free_index = slab.free_index;
-  num_free = slab.num_free;
-  slab.free_index = kNoIndex;
-  slab.num_free = 0;
+  slabs_[first].state = SlabState::kActive;
+  return std::exchange(slabs_[first].free, kNoFreeObjects);
 }
 
-uint16_t SlabLists::TakeOver(PageId active, uint16_t& free_index) {
+FreeChain SlabLists::TakeOver(PageId active) {
   SlabPage& slab = slabs_[active];
   PartialList& list = ListOf(slab, active);
-  if (!Lock(list)) return 0;
-  const uint16_t num_free = slab.num_free;
-  free_index = slab.free_index;
-  slab.free_index = kNoIndex;
-  slab.num_free = 0;
+  if (!Lock(list)) return kNoFreeObjects;
+  const FreeChain free = std::exchange(slab.free, kNoFreeObjects);
   list.mutex.Unlock();
-  return num_free;
+  return free;
 }
 
-void SlabLists::Deactivate(PageId active, uint16_t free_index, uint16_t num_free,
-                           SurplusSlabs& surplus) {
+void SlabLists::Deactivate(PageId active, FreeChain free, SurplusSlabs& surplus) {
   SlabPage& slab = slabs_[active];
   PartialList& list = ListOf(slab, active);
   if (!Lock(list)) return;
-  const uint32_t object_bytes = classes_[slab.class_index].bytes;
-  while (free_index != kNoIndex) {
-    uint16_t& link = NextFree(ObjectAt(active, object_bytes, free_index));
-    const uint16_t next = link;
-    link = slab.free_index;
-    slab.free_index = free_index;
-    free_index = next;
+  slab.free.count += free.count;
+  for (uint16_t unit = free.first; unit != kNoUnit;) {
+    uint16_t& link = NextFree(ObjectAt(active, unit));
+    const uint16_t next = std::exchange(link, slab.free.first);
+    slab.free.first = unit;
+    unit = next;
   }
-  slab.num_free += num_free;
-  if (slab.num_free == 0) {
+  if (slab.free.count == 0) {
     slab.state = SlabState::kFull;
-  } else if (slab.num_free == slab.num_objects && list.num_slabs.load(std::memory_order_relaxed) >=
-                                                      classes_[slab.class_index].min_partial) {
+  } else if (slab.free.count == slab.num_objects &&
+             list.num_slabs.load(std::memory_order_relaxed) >=
+                 classes_[slab.class_index].min_partial) {
     AddSurplus(active, surplus);
   } else {
     slab.state = SlabState::kPartial;
@@ -289,8 +274,8 @@ Status SlabLists::CheckLists() const {
     bool is_sound = true;
     for (PageId first = list.head; is_sound && first != kNoPage && count <= num_slabs; ++count) {
       const SlabPage& slab = slabs_[first];
-      is_sound =
-          slab.state == SlabState::kPartial && slab.num_free != 0 && &ListOf(slab, first) == &list;
+      is_sound = slab.state == SlabState::kPartial && slab.free.count != 0 &&
+                 &ListOf(slab, first) == &list;
       first = slab.next;
     }
     list.mutex.Unlock();

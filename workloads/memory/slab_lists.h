@@ -1,8 +1,8 @@
 // SlabLists: slabs, and per class and node the list of those with free objects (the kernel's
 // partial lists).
 //
-//   slab = block of pages: object 0 | object 1 | ... ; a free object begins with the index of the
-//          next free one
+//   slab = block of pages: object 0 | object 1 | ... ; a free object begins with the place of the
+//          next free one, in units of 32 bytes: every class is a multiple of them
 //   node's list of a class: head ⇄ slab ⇄ slab ⇄ tail; full slabs are on no list
 //
 // It takes no page and gives none back: who adds a slab brings the block, and slabs that became
@@ -41,14 +41,22 @@ enum class SlabState : uint8_t {
   kBlock,    // an object above MaxSlabBytes()
 };
 
+// Free objects of one slab, linked through themselves.
+struct FreeChain {
+  uint16_t first;  // in units from the slab's start; kNoUnit: none
+  uint16_t count;
+};
+inline constexpr uint16_t kNoUnit = UINT16_MAX;
+inline constexpr FreeChain kNoFreeObjects = {kNoUnit, 0};
+inline constexpr uint32_t kUnitBytes = 32;
+
 // SHARED. What a page is to this room; all but `first` is said at the first page of a slab or
 // block. Guarded by the lock of the slab's list.
 struct SlabPage {
   PageId next;
   PageId previous;
-  PageId first;         // page of the slab
-  uint16_t free_index;  // first free object; kNoIndex: none
-  uint16_t num_free;    // an active slab's are those that its worker has not taken over
+  PageId first;    // page of the slab
+  FreeChain free;  // an active slab's are those that its worker has not taken over
   uint16_t num_objects;
   uint8_t class_index;
   uint8_t order;
@@ -57,7 +65,6 @@ struct SlabPage {
 };
 PIPEYARD_CHECK_SHARED(SlabPage);
 static_assert(sizeof(SlabPage) == 32);
-inline constexpr uint16_t kNoIndex = UINT16_MAX;
 
 // SHARED. The slabs of one class on one node that have free objects.
 struct alignas(kCacheLine) PartialList {
@@ -134,21 +141,19 @@ class SlabLists {
   PageId NextSurplus(SurplusSlabs& surplus, uint32_t& order);
 
   // An active slab (cpu-slab form) is on no list, and its worker takes its free objects over as a
-  // whole: `free_index` and the return value are its first free object and their number; the
-  // links are in the objects.
+  // whole.
   //
   // The first slab of the list becomes active; kNoPage when there is none. Empty-handed also when
   // kTryOnly found the lock taken.
-  PageId TakeActive(uint32_t class_index, numa::NodeId node, Wait wait, uint16_t& free_index,
-                    uint16_t& num_free, bool* is_busy = nullptr);
+  PageId TakeActive(uint32_t class_index, numa::NodeId node, Wait wait, FreeChain& free,
+                    bool* is_busy = nullptr);
   // Makes an active slab of the block at `first`, on no list yet.
-  void AddActive(uint32_t class_index, PageId first, uint32_t order, uint16_t& free_index,
-                 uint16_t& num_free);
-  // Takes over what others have freed into `active` meanwhile. 0: nothing.
-  uint16_t TakeOver(PageId active, uint16_t& free_index);
-  // `active` is active no longer: it gets `free_index`.. back and goes on the list, is superfluous,
+  FreeChain AddActive(uint32_t class_index, PageId first, uint32_t order);
+  // Takes over what others have freed into `active` meanwhile.
+  FreeChain TakeOver(PageId active);
+  // `active` is active no longer: it gets `free` back and goes on the list, is superfluous,
   // or is full.
-  void Deactivate(PageId active, uint16_t free_index, uint16_t num_free, SurplusSlabs& surplus);
+  void Deactivate(PageId active, FreeChain free, SurplusSlabs& surplus);
 
   // Errors: kInternal when a list does not hold exactly the slabs that say so, or a worker died
   // inside. While nobody is inside.
@@ -158,12 +163,14 @@ class SlabLists {
   void MarkBlock(PageId first, uint32_t order);
   void UnmarkBlock(PageId first);
 
-  ObjectRef ObjectAt(PageId first, uint32_t object_bytes, uint16_t index) const {
-    return pages_->OffsetOf(first) + uint64_t{index} * object_bytes;
+  // The object at that place of the slab at `first`, and the other way round.
+  ObjectRef ObjectAt(PageId first, uint16_t unit) const {
+    return pages_->OffsetOf(first) + uint64_t{unit} * kUnitBytes;
   }
-  uint16_t IndexOf(PageId first, uint32_t object_bytes, ObjectRef object) const {
-    return static_cast<uint16_t>((object - pages_->OffsetOf(first)) / object_bytes);
+  uint16_t UnitOf(PageId first, ObjectRef object) const {
+    return static_cast<uint16_t>((object - pages_->OffsetOf(first)) / kUnitBytes);
   }
+  // The link of a free object.
   uint16_t& NextFree(ObjectRef object) const { return *region_->At<uint16_t>(object); }
 
  private:

@@ -99,9 +99,11 @@ class PageAllocator {
                                                        const PageAllocatorOptions& options,
                                                        const numa::Topology& topology,
                                                        numa::NumaKernel& kernel);
-  // What a worker's list of a node of that many pages holds at most: kListHigh, or less where the
-  // lists of all workers would hold more than half of the node.
-  static uint32_t ListHigh(uint64_t num_pages, size_t num_workers);
+  // What a worker's list of a node of that many pages holds at most: kListHigh. Less where workers
+  // share a CPU, whose one list they would share in the kernel (down to kSharedListHigh: pages that
+  // lie idle in hundreds of lists are touched by hundreds of processes before they come again), and
+  // less where the lists of all workers would hold more than half of the node.
+  static uint32_t ListHigh(uint64_t num_pages, size_t num_workers, size_t num_cpus);
 
   // The handle of worker `index` (its position in worker_cpus), under the default policy.
   PageWorker MakeWorker(int index) const;

@@ -141,7 +141,13 @@ TEST(PageReclaim, ManyWorkersListsKeepAtMostHalfOfANode) {
   }
 
   EXPECT_LE(f.allocator->TakeCensus()->free_on_lists, 2000u);
-  EXPECT_EQ(PageAllocator::ListHigh(1 << 20, 400), kListHigh);
+  EXPECT_EQ(PageAllocator::ListHigh(1 << 20, 400, 400), kListHigh);
+}
+
+TEST(PageLists, WorkersOfOneCpuShareWhatItsListWouldHold) {
+  EXPECT_EQ(PageAllocator::ListHigh(1 << 20, 2, 2), kListHigh);
+  EXPECT_EQ(PageAllocator::ListHigh(1 << 20, 4, 2), kListHigh / 2);
+  EXPECT_EQ(PageAllocator::ListHigh(1 << 20, 400, 2), kSharedListHigh);
 }
 
 // Runs `count` single steps of random use; everything that stays allocated is in `held`.

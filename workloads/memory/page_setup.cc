@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <string>
 
 #include "workloads/memory/page_allocator.h"
@@ -39,9 +40,12 @@ Status CheckOptions(const PageAllocatorOptions& options, const numa::Topology& t
 
 }  // namespace
 
-uint32_t PageAllocator::ListHigh(uint64_t num_pages, size_t num_workers) {
-  const uint64_t share = num_pages / (2 * std::max<size_t>(num_workers, 1));
-  return static_cast<uint32_t>(std::clamp<uint64_t>(share, 2, kListHigh));
+uint32_t PageAllocator::ListHigh(uint64_t num_pages, size_t num_workers, size_t num_cpus) {
+  const uint64_t share_of_node = num_pages / (2 * std::max<size_t>(num_workers, 1));
+  const uint64_t share_of_cpu =
+      std::max<uint64_t>(kSharedListHigh, kListHigh * num_cpus / std::max<size_t>(num_workers, 1));
+  return static_cast<uint32_t>(
+      std::clamp<uint64_t>(std::min(share_of_node, share_of_cpu), 2, kListHigh));
 }
 
 Result<PageAllocator::Plan> PageAllocator::AddTo(RegionLayout& layout,
@@ -141,7 +145,8 @@ Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, con
     for (PageId page = next_page; page < next_page + num_pages; ++page) {
       self.page_words_[page].store(word, std::memory_order_relaxed);
     }
-    const uint32_t high = ListHigh(num_pages, options.worker_cpus.size());
+    const std::set<numa::CpuId> cpus(options.worker_cpus.begin(), options.worker_cpus.end());
+    const uint32_t high = ListHigh(num_pages, options.worker_cpus.size(), cpus.size());
     for (size_t worker = 0; worker < options.worker_cpus.size(); ++worker) {
       self.lists_[worker * self.num_nodes_ + i].high = high;
     }

@@ -29,6 +29,7 @@ inline constexpr unsigned kMaxOrder = kNumOrders - 1;
 // smaller (PageAllocator::ListHigh).
 inline constexpr uint32_t kListBatch = 63;
 inline constexpr uint32_t kListHigh = 126;
+inline constexpr uint32_t kSharedListHigh = 8;
 
 // SHARED. One worker's free pages of one node.
 struct alignas(kCacheLine) PageList {

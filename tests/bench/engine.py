@@ -7,7 +7,7 @@ WARMUP_MS = 300
 SPIN = "50us"
 SPIN_NS = 50_000
 GROUPS, FDS, MESSAGE_BYTES = 10, 20, 100
-LOOPS = 1000  # 4 million messages
+LOOPS = 3000  # 12 million messages: longer than what processes need to touch their pages first
 MIMALLOC = "libmimalloc.so.2"
 
 

@@ -8,8 +8,8 @@
 //   weighted interleave 3:1, by one call or 64 engine_bench transfer MESSAGE_BYTES PIPE_BYTES
 //   DURATION_MS SPIN_NS      bytes a second from one writer to one reader
 //
-// Allocation is accounted and, on a host with one node, by the fastpath. Exit status 2 for wrong
-// arguments, 1 where it cannot run.
+// Pages and objects are accounted and, on a host with one node, come by the fastpath; bulk requests
+// are not: accounted ones get one page. Exit status 2 for wrong arguments, 1 where it cannot run.
 #include <algorithm>
 #include <array>
 #include <atomic>
@@ -50,11 +50,11 @@ void OrDie(bool is_done, const char* what) {
 
 // The memory part of an engine: one worker, pages and objects.
 struct Memory {
-  explicit Memory(numa::Topology nodes) : topology(std::move(nodes)) {
+  explicit Memory(numa::Topology nodes, bool is_accounted = true) : topology(std::move(nodes)) {
     memory::PageAllocatorOptions options;
     options.arena_bytes = uint64_t{64} << 20;
     options.worker_cpus = {topology.cpus().front()};
-    options.accounting.is_on = true;
+    options.accounting.is_on = is_accounted;
     options.fastpath = memory::FastpathSwitches::All();
     memory::RegionLayout layout;
     const auto page_plan = OrDie(memory::PageAllocator::AddTo(layout, options, topology));

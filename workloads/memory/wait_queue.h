@@ -19,6 +19,7 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "workloads/memory/atomic_word.h"
 #include "workloads/memory/shared.h"
 
 namespace pipeyard::memory {
@@ -40,8 +41,8 @@ enum class Interruption : uint32_t {
 struct Sleeper {
   enum State : uint32_t { kIdle = 0, kQueued = 1, kSleeping = 2, kWoken = 3 };
 
-  std::atomic<uint32_t> state;  // State; the futex word
-  std::atomic<uint32_t> interruption;
+  AtomicWord state;  // State; the futex word
+  AtomicWord interruption;
 
   // Forgets earlier wake-ups. Before the first Join() of a wait.
   void Prepare() {
@@ -67,7 +68,7 @@ struct WaitEntry {
   WaitKind kind;
   uint32_t is_queued;
   // Of a watch: reached since its owner last took it. Set by wakers, cleared by the owner.
-  std::atomic<uint32_t> is_ready;
+  AtomicWord is_ready;
 };
 PIPEYARD_CHECK_SHARED(WaitEntry);
 
@@ -86,12 +87,12 @@ class PendingWakes {
   static constexpr int kCapacity = 2;
 
   bool IsFull() const { return count_ == kCapacity; }
-  void Add(std::atomic<uint32_t>* word) { words_[count_++] = word; }
+  void Add(AtomicWord* word) { words_[count_++] = word; }
   // Makes the calls. Returns how many there were.
   int Flush();
 
  private:
-  std::atomic<uint32_t>* words_[kCapacity];
+  AtomicWord* words_[kCapacity];
   int count_ = 0;
 };
 

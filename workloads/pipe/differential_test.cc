@@ -54,7 +54,7 @@ class KernelPipe {
   bool is_sized_ = true;
 };
 
-class Differential : public BothCaches {
+class Differential : public EveryCache {
  protected:
   Differential() { ::signal(SIGPIPE, SIG_IGN); }
 
@@ -65,7 +65,7 @@ class Differential : public BothCaches {
     return options;
   }
 };
-PIPEYARD_BOTH_CACHES(Differential);
+PIPEYARD_EVERY_CACHE(Differential);
 
 // Sizes at which something changes: around 0, PIPE_BUF, pages, the pipe.
 size_t DrawSize(std::mt19937_64& random, size_t capacity) {

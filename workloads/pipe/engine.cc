@@ -1,8 +1,10 @@
 #include "workloads/pipe/engine.h"
 
 #include <unistd.h>
+#include <stdlib.h>
 
 #include <algorithm>
+#include <set>
 #include <string>
 #include <utility>
 
@@ -16,22 +18,25 @@ namespace {
 uint64_t DefaultArenaBytes(const EngineSetup& setup, uint64_t page_bytes) {
   // Slabs that are being filled, and barns of full sheaves, of the few classes that pipes use.
   constexpr uint64_t kMarginPages = 512;
-  // Two sheaves of each of those classes.
+  // Two sheaves of each of those classes, for every worker that makes pipes.
   constexpr uint64_t kSheafPages = 32;
-  // Beyond so many workers the lists shrink (PageAllocator::ListHigh), so that hundreds of workers
-  // do not need gigabytes.
-  constexpr uint64_t kFullLists = 64;
   const uint64_t workers = setup.worker_cpus.size();
-  uint64_t pages = kMarginPages + workers * (kMaxPreallocated + kSheafPages) +
-                   2 * std::min(workers, kFullLists) * memory::kListHigh;
+  const uint64_t makers = setup.extra_pipes != 0 ? workers : 1;
+  const std::set<numa::CpuId> cpus(setup.worker_cpus.begin(), setup.worker_cpus.end());
+  // Full lists, twice: what all of them hold is at most half of a node (PageAllocator::ListHigh).
+  const uint64_t list_pages =
+      2 * workers * memory::PageAllocator::ListHigh(UINT32_MAX, workers, cpus.size());
+  uint64_t pages = kMarginPages + workers * kMaxPreallocated + makers * kSheafPages + list_pages;
   uint64_t num_pipes = setup.extra_pipes;
   uint64_t slots = setup.extra_slots;
+  uint64_t ring_slots = setup.extra_slots;
   for (const PipeSetup& pipe : setup.pipes) {
     ++num_pipes;
-    slots += SlotsForSize(pipe.bytes, page_bytes) + kDefaultSlots;
+    slots += SlotsForSize(pipe.bytes, page_bytes);
+    ring_slots += SlotsForSize(pipe.bytes, page_bytes) + kDefaultSlots;
   }
   // Rings twice: old and new while a pipe is resized; blocks are rounded up to a power of two.
-  const uint64_t ring_bytes = 4 * slots * sizeof(Slot);
+  const uint64_t ring_bytes = 4 * ring_slots * sizeof(Slot);
   pages += slots + num_pipes * (CachedPages::kCapacity + 1) + ring_bytes / page_bytes;
   return pages * page_bytes;
 }
@@ -186,6 +191,15 @@ Status Engine::Build(const EngineSetup& setup) {
 }
 
 Engine::~Engine() = default;
+
+void Engine::PrepareProcess() const {
+  constexpr uint64_t kPageTableEntryBytes = 8;
+  constexpr uint64_t kMaxPageTableBytes = uint64_t{512} << 20;
+  const uint64_t tables = region_->size_bytes() / pages_->page_bytes() * kPageTableEntryBytes;
+  if (!pages_->is_resident() || getenv("NOPOP")) return;
+  if (tables * static_cast<uint64_t>(num_workers()) > kMaxPageTableBytes) return;
+  region_->MapHere();
+}
 
 void Engine::Stop() {
   for (Worker& worker : workers_) {

@@ -14,7 +14,7 @@
 namespace pipeyard::pipe {
 namespace {
 
-class Hazards : public BothCaches {
+class Hazards : public EveryCache {
  protected:
   static TestEngine::Options WithWorkers(int workers) {
     TestEngine::Options options = WithCache();
@@ -22,7 +22,7 @@ class Hazards : public BothCaches {
     return options;
   }
 };
-PIPEYARD_BOTH_CACHES(Hazards);
+PIPEYARD_EVERY_CACHE(Hazards);
 
 // Sends `total` bytes from each of `writers` workers to `readers` workers in messages of `size`;
 // returns the sum of the bytes received.

@@ -7,6 +7,7 @@
 
 #include "workloads/memory/monotonic.h"
 #include "workloads/pipe/pipe_lock.h"
+#include "workloads/pipe/poll.h"
 
 namespace pipeyard::pipe {
 
@@ -82,6 +83,19 @@ void SpreadOwnerDeath(const PipeEnvironment& env) {
   for (int i = 0; i < env.num_workers; ++i) {
     memory::Interrupt(env.wait_nodes[i].sleeper, memory::Interruption::kOwnerDied);
   }
+}
+
+uint16_t Pipe::ReadyEvents(PipeEnd end) const {
+  const HeadTail ends = Ends();
+  uint16_t events = 0;
+  if (end == PipeEnd::kRead) {
+    if (!ends.IsEmpty()) events |= kPollIn;
+    if (info_->writers.load(std::memory_order_relaxed) == 0) events |= kPollHup;
+  } else {
+    if (!ends.IsFull(info_->max_usage.load(std::memory_order_relaxed))) events |= kPollOut;
+    if (info_->readers.load(std::memory_order_relaxed) == 0) events |= kPollErr;
+  }
+  return events;
 }
 
 int64_t Pipe::QueuedBytes(Worker& worker) {

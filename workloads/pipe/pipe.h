@@ -140,9 +140,21 @@ class Pipe {
   int ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wakes)
       REQUIRES(info_->mutex);
   void ReleasePages(Worker& worker) REQUIRES(info_->mutex);
-  // poll's mask for one end, and the promise to wake pollers.
+  // poll's mask for one end (PollEvent).
   uint16_t ReadyEvents(PipeEnd end) const;
-  memory::WaitQueue& QueueOf(PipeEnd end) const REQUIRES(info_->mutex);
+  memory::WaitQueue& QueueOf(PipeEnd end) const REQUIRES(info_->mutex) {
+    return end == PipeEnd::kRead ? info_->readers_waiting : info_->writers_waiting;
+  }
+  // The two things that may make every write wake readers (EngineConfig::poll_wakeup).
+  void NotePolled() REQUIRES(info_->mutex) {
+    if (env_->poll_wakeup == PollWakeup::kPollUsage) info_->wakes_every_write = 1;
+  }
+  void CountEdgeWatch(int change) REQUIRES(info_->mutex) {
+    info_->edge_watches += static_cast<uint32_t>(change);
+    if (env_->poll_wakeup == PollWakeup::kEdgeConsumers) {
+      info_->wakes_every_write = info_->edge_watches != 0 ? 1 : 0;
+    }
+  }
 
   HeadTail Ends() const {
     return HeadTail::Unpack(info_->head_tail.load(std::memory_order_acquire));

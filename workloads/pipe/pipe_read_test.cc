@@ -8,8 +8,8 @@
 namespace pipeyard::pipe {
 namespace {
 
-class PipeRead : public BothCaches {};
-PIPEYARD_BOTH_CACHES(PipeRead);
+class PipeRead : public EveryCache {};
+PIPEYARD_EVERY_CACHE(PipeRead);
 
 TEST_P(PipeRead, ReturnsWhatIsThereAndDoesNotWaitForMore) {
   TestEngine engine(WithCache());

@@ -8,8 +8,8 @@
 namespace pipeyard::pipe {
 namespace {
 
-class PipeWrite : public BothCaches {};
-PIPEYARD_BOTH_CACHES(PipeWrite);
+class PipeWrite : public EveryCache {};
+PIPEYARD_EVERY_CACHE(PipeWrite);
 
 TEST_P(PipeWrite, ShortWritesFillThePipeAsTheMergeRuleAllows) {
   struct Case {

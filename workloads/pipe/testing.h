@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -35,6 +37,8 @@ class TestEngine {
     uint32_t first_position = 0;
     uint64_t page_bytes = kPage;
     Nanos wait_spin{0};
+    // Whatever else the engine is to be.
+    std::function<void(EngineSetup&)> change = [](EngineSetup&) {};
   };
 
   TestEngine() : TestEngine(Options()) {}
@@ -45,6 +49,7 @@ class TestEngine {
     for (int i = 0; i < options.workers; ++i) setup.worker_cpus.push_back(i % 2);
     setup.pipes = {{options.pipe_bytes, options.first_position}};
     setup.page_bytes = options.page_bytes;
+    options.change(setup);
     Result<std::unique_ptr<Engine>> engine = Engine::Create(setup, OneNodeHost());
     if (!engine.ok()) {
       ADD_FAILURE() << engine.status().ToString();
@@ -71,6 +76,11 @@ class TestEngine {
   // Nonblocking, by worker 0. Bytes moved, or the errno as a negative number.
   int64_t Write(const std::string& data) {
     return ResultOf(pipe().Write(worker(), data.data(), data.size(), IoMode::kNonblocking));
+  }
+  // Of a packet (O_DIRECT).
+  int64_t WritePacket(size_t size) {
+    const std::string data(size, 'p');
+    return ResultOf(pipe().Write(worker(), data.data(), data.size(), kIoNonblocking | kIoPacket));
   }
   int64_t Write(size_t size) { return Write(std::string(size, 'x')); }
   int64_t Read(size_t size) {
@@ -109,7 +119,7 @@ inline std::string StreamBytes(uint64_t position, size_t size) {
   return data;
 }
 
-class BothCaches : public ::testing::TestWithParam<PageCache> {
+class EveryCache : public ::testing::TestWithParam<PageCache> {
  protected:
   static TestEngine::Options WithCache() {
     TestEngine::Options options;
@@ -119,12 +129,16 @@ class BothCaches : public ::testing::TestWithParam<PageCache> {
 };
 
 inline std::string CacheTestName(const ::testing::TestParamInfo<PageCache>& info) {
-  return info.param == PageCache::kTwoPage ? "TwoPage" : "Prealloc";
+  std::string name(PageCacheName(info.param));
+  std::replace(name.begin(), name.end(), '-', '_');
+  return name;
 }
 
-#define PIPEYARD_BOTH_CACHES(suite)                                                      \
-  INSTANTIATE_TEST_SUITE_P(Generations, suite,                                           \
-                           ::testing::Values(PageCache::kTwoPage, PageCache::kPrealloc), \
-                           CacheTestName)
+#define PIPEYARD_EVERY_CACHE(suite)                                                       \
+  INSTANTIATE_TEST_SUITE_P(                                                               \
+      Generations, suite,                                                                 \
+      ::testing::Values(PageCache::kTwoPage, PageCache::kOnePage, PageCache::kPreallocV1, \
+                        PageCache::kPrealloc, PageCache::kPool),                          \
+      CacheTestName)
 
 }  // namespace pipeyard::pipe

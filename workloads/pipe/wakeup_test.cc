@@ -11,7 +11,7 @@ namespace pipeyard::pipe {
 namespace {
 
 // Workers 1..3 wait for data, 4..6 for room, all exclusive; worker 0 acts.
-class WakeUps : public BothCaches {
+class WakeUps : public EveryCache {
  protected:
   struct Woken {
     int readers;
@@ -58,7 +58,7 @@ class WakeUps : public BothCaches {
 
   TestEngine engine_;
 };
-PIPEYARD_BOTH_CACHES(WakeUps);
+PIPEYARD_EVERY_CACHE(WakeUps);
 
 TEST_P(WakeUps, AWriteIntoAnEmptyPipeWakesOneReader) {
   EXPECT_EQ(WokenBy([&] { engine_.Write(1); }), (Woken{1, 0}));
@@ -123,7 +123,7 @@ TEST_P(WakeUps, ACloseThatLeavesThatSideOpenWakesNobody) {
   EXPECT_EQ(WokenBy([&] { engine_.pipe().CloseWriter(engine_.worker()); }), (Woken{0, 0}));
 }
 
-class WakeUpProbes : public BothCaches {
+class WakeUpProbes : public EveryCache {
  protected:
   static TestEngine::Options WithWorkers(int workers) {
     TestEngine::Options options = WithCache();
@@ -131,7 +131,7 @@ class WakeUpProbes : public BothCaches {
     return options;
   }
 };
-PIPEYARD_BOTH_CACHES(WakeUpProbes);
+PIPEYARD_EVERY_CACHE(WakeUpProbes);
 
 TEST_P(WakeUpProbes, TheCloseOfTheSecondSideWakesNobody) {
   TestEngine engine(WithWorkers(2));

@@ -67,6 +67,9 @@ class alignas(memory::kCacheLine) Worker {
   memory::WaitNode& wait_node() { return *wait_node_; }
   memory::Sleeper& sleeper() { return wait_node_->sleeper; }
   WorkerEntries& entries() { return *entries_; }
+  // Which of entries().watches are taken, by bit.
+  uint64_t watches_in_use() const { return watches_in_use_; }
+  void set_watches_in_use(uint64_t watches) { watches_in_use_ = watches; }
   // True at every kHoldSampling-th call.
   bool IsHoldSampled() {
     if (--until_hold_sample_ != 0) return false;
@@ -87,6 +90,7 @@ class alignas(memory::kCacheLine) Worker {
   uint32_t until_hold_sample_ = 1;
   PipeIdentity identity_;
   WorkerEntries* entries_ = nullptr;
+  uint64_t watches_in_use_ = 0;
   memory::ObjectWorker objects_;
   MetadataByNode* metadata_by_node_ = nullptr;
 };

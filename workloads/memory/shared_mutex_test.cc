@@ -97,6 +97,32 @@ TEST_F(SharedMutexTest, ProcessesExcludeOneAnother) {
   EXPECT_EQ(guarded_->value, uint64_t{kProcesses} * kRounds);
 }
 
+TEST_F(SharedMutexTest, TryLockTakesAFreeLockAndLeavesATakenOne) {
+  LockOutcome outcome;
+  ASSERT_TRUE(guarded_->mutex.TryLock(outcome));
+  EXPECT_FALSE(outcome.is_owner_dead);
+  EXPECT_NE(InChild([&]() NO_THREAD_SAFETY_ANALYSIS {
+              LockOutcome other;
+              if (guarded_->mutex.TryLock(other)) ::_exit(0);
+              ::_exit(1);
+            }),
+            0);
+  guarded_->mutex.Unlock();
+  EXPECT_FALSE(guarded_->mutex.IsLocked());
+}
+
+TEST_F(SharedMutexTest, TryLockReportsADeathAndItsOwnIsReported) {
+  EXPECT_EQ(InChild([&]() NO_THREAD_SAFETY_ANALYSIS {
+              LockOutcome outcome;
+              static_cast<void>(guarded_->mutex.TryLock(outcome));
+            }),
+            0);
+  LockOutcome outcome;
+  ASSERT_TRUE(guarded_->mutex.TryLock(outcome));
+  EXPECT_TRUE(outcome.is_owner_dead);
+  guarded_->mutex.Unlock();
+}
+
 TEST_F(SharedMutexTest, AWaiterGetsTheLockWhenItIsFree) {
   static_cast<void>(guarded_->mutex.Lock());
   LockOutcome outcome;

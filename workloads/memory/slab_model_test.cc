@@ -137,7 +137,7 @@ TEST(SlabModel, RandomOperationsThatRunOutOfMemoryLoseNothing) {
 // A short life with every path: refills, named nodes, blocks, frees from elsewhere, flushes.
 void LiveShortly(ObjectFixture& f, Model& model) {
   std::mt19937_64 random(5);
-  for (int i = 0; i < 600; ++i) {
+  for (int i = 0; i < 300; ++i) {
     const size_t worker = random() % f.workers.size();
     if (random() % 3 != 0 || model.num_live() == 0) {
       const uint32_t size = kSizes[random() % std::size(kSizes)];
@@ -147,7 +147,7 @@ void LiveShortly(ObjectFixture& f, Model& model) {
     } else {
       model.Free(worker, random() % model.num_live());
     }
-    if (i % 200 == 199) f.objects->Flush(f.workers[worker]);
+    if (i % 100 == 99) f.objects->Flush(f.workers[worker]);
   }
 }
 
@@ -155,7 +155,7 @@ TEST(SlabModel, AFailureOfAnyPageAllocationLosesNoObject) {
   for (const SlabForm form : {SlabForm::kSheaves, SlabForm::kCpuSlab}) {
     uint64_t first = 1;
     for (bool is_done = false; !is_done; ++first) {
-      ObjectFixture f(2, {0, 1}, {.form = form}, 1024);
+      ObjectFixture f(2, {0, 1}, {.form = form}, 300);
       Model model(f);
       AllocationFailures failures;
       failures.first = first;
@@ -168,14 +168,14 @@ TEST(SlabModel, AFailureOfAnyPageAllocationLosesNoObject) {
       while (model.num_live() != 0) model.Free(0, 0);
       model.Check();
     }
-    EXPECT_GT(first, 50u);
+    EXPECT_GT(first, 40u);
   }
 }
 
 TEST(SlabModel, PageAllocationsThatAllFailLoseNoObject) {
   for (const SlabForm form : {SlabForm::kSheaves, SlabForm::kCpuSlab}) {
-    for (const uint64_t first : {uint64_t{1}, uint64_t{10}, uint64_t{50}}) {
-      ObjectFixture f(2, {0, 1}, {.form = form}, 1024);
+    for (const uint64_t first : {uint64_t{1}, uint64_t{10}, uint64_t{30}}) {
+      ObjectFixture f(2, {0, 1}, {.form = form}, 300);
       Model model(f);
       AllocationFailures failures;
       failures.first = first;

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "workloads/memory/metadata_placement.h"
 #include "workloads/memory/object_testing.h"
 
 namespace pipeyard::memory {
@@ -281,6 +282,41 @@ TEST(StrictPolicy, OneNodeIsNeverAsked) {
   f.Allocate(0, 100, kInfo);
 
   EXPECT_EQ(f.Count(ObjectCounter::kStrictQueries), 0u);
+}
+
+// H13: one query for both objects. Nothing below the sheaves asks again as long as they serve, and
+// neither does a node that is not the worker's: its partial list and its new slabs ask nobody.
+TEST(PipeObjects, CreationAdvancesInterleavingOnceNotTwice) {
+  ObjectFixture f(2, {0});
+  f.Free(0, f.Allocate(0, 10, kInfo), kInfo);
+  f.Free(0, f.Allocate(0, 10, 640), 640);
+  f.SetPolicy(0, "interleave:0,1");
+  int expected = 0;
+  for (int i = 0; i < 10; ++i) {
+    const CreationRequest request =
+        PlanCreation(MetadataPlacement::kPolicyNode, 16, f.pages->page_bytes(),
+                     f.page_workers[0]->policy, f.page_workers[0]->context);
+    const ObjectRef info = f.objects->Allocate(f.workers[0], kInfo, request.info.node);
+    const ObjectRef ring = f.objects->Allocate(f.workers[0], 640, request.ring.node);
+
+    EXPECT_EQ(f.objects->NodeOf(info), expected);
+    EXPECT_EQ(f.objects->NodeOf(ring), expected);
+    EXPECT_EQ(f.page_workers[0]->policy.state.prev, expected);
+    expected = 1 - expected;
+  }
+}
+
+// H13.
+TEST(PipeObjects, ALargeRingAsksThePolicyOnceInThePageAllocator) {
+  ObjectFixture f(2, {0});
+  f.SetPolicy(0, "interleave:0,1");
+  const ObjectRequest request =
+      PlanResize(MetadataPlacement::kPolicyNode, 256, f.pages->page_bytes(),
+                 f.page_workers[0]->policy, f.page_workers[0]->context);
+  EXPECT_FALSE(request.is_policy_queried);
+  EXPECT_EQ(f.objects->NodeOf(f.objects->Allocate(f.workers[0], 256 * 40, request.node)), 0);
+  EXPECT_EQ(f.page_workers[0]->policy.state.prev, 0);
+  EXPECT_EQ(f.Count(ObjectCounter::kGateQueries) + f.Count(ObjectCounter::kStrictQueries), 0u);
 }
 
 // H13: this is why change 1 leaves large rings without a node.

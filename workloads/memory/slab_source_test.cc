@@ -135,6 +135,24 @@ TEST(RemoteReuseGate, IsPassedByWithTheSingleNodeFastpath) {
   EXPECT_EQ(f.page_workers[0]->policy.state, before);
 }
 
+// D, F2: the slab path obeys the policy again before OnlineNode() returns.
+TEST(RemoteReuseGate, ANodeThatComesOnlineEndsTheFastpathAndGivesObjects) {
+  PageAllocatorOptions pages;
+  pages.fastpath.slab = true;
+  pages.offline_nodes = {{1, 256 * 4096}};
+  ObjectFixture f(1, {0}, {}, 2048, pages);
+  f.SetPolicy(0, "interleave:0,1");
+  f.Allocate(0, 60, kInfo);
+  ASSERT_EQ(f.Count(ObjectCounter::kGateQueries), 0u);
+  ASSERT_TRUE(f.pages->OnlineNode(1).ok());
+  f.Allocate(0, 60, kInfo);
+
+  EXPECT_EQ(f.Count(ObjectCounter::kGateQueries), 1u);
+  EXPECT_EQ(f.Count(ObjectCounter::kFastpathSlab), 1u);
+  EXPECT_EQ(f.objects->NodeOf(f.objects->Allocate(f.workers[0], kInfo, 1)), 1);
+  f.ExpectPagesConserved();
+}
+
 // Kernel up to 6.x.
 TEST(CpuSlab, AllocatesFromOneSlabUntilItIsEmpty) {
   ObjectFixture f(1, {0}, {.form = SlabForm::kCpuSlab});

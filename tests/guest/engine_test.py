@@ -33,7 +33,8 @@ class EngineTest(unittest.TestCase):
         self.run_tests(('--nodes', 4, '--distances', '10,20,20,30/20,10,30,20/20,30,10,20/30,20,20,10'), 'KernelFallback.*:*Arenas*')
 
     def test_on_a_kernel_without_weighted_interleave(self):
-        self.run_tests(('--nodes', 2, '--kernel', '6.1'), 'OldKernel.*:KernelInterleave.*:KernelFallback.*:*Arenas*:RealPolicyTest.*-*HostsWeights')
+        self.run_tests(('--nodes', 2, '--kernel', '6.1'), 
+                       'OldKernel.*:Kernel*:*Arenas*:RealPolicyTest.*:TaskPolicyTest.*:BulkTest.*-*Weight*:*HostsWeights')
 
     def test_the_fastpath_where_only_node_1_has_memory(self):
         self.run_tests(('--nodes', 2, '--memoryless', 0), 'RealFastpathTest.UsesTheNodeThatHasTheMemory')

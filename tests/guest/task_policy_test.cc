@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "tests/guest/real_arenas.h"
-#include "workloads/memory/policy.h"
+#include "tests/guest/task_pages.h"
 
 namespace pipeyard {
 namespace {
@@ -21,58 +21,11 @@ namespace {
 using memory::ParsePolicy;
 using memory::Policy;
 
-int SetTaskPolicy(const Policy& policy) {
-  const unsigned long nodes = policy.nodes.bits();
-  return static_cast<int>(::syscall(SYS_set_mempolicy, static_cast<int>(policy.mode),
-                                    policy.nodes.IsEmpty() ? nullptr : &nodes,
-                                    policy.nodes.IsEmpty() ? 0 : numa::kMaxNodes + 1));
-}
-
-// A file whose page 0 is there, so that later pages cost no allocation but their own.
-class RamfsFile {
- public:
-  RamfsFile() {
-    ::mkdir(kDir, 0755);
-    ::mount("ramfs", kDir, "ramfs", 0, nullptr);
-    fd_ = ::open((std::string(kDir) + "/file").c_str(), O_RDWR | O_CREAT | O_TRUNC, 0644);
-    Write(0);
-  }
-  ~RamfsFile() {
-    ::close(fd_);
-    ::umount(kDir);
-  }
-
-  bool Write(uint64_t page) {
-    return ::pwrite(fd_, "x", 1, static_cast<off_t>(page * HostPageBytes())) == 1;
-  }
-  // The nodes of pages 1 to `pages`.
-  std::vector<int> Nodes(uint64_t pages) {
-    const uint64_t size = (pages + 1) * HostPageBytes();
-    void* const at = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, fd_, 0);
-    if (at == MAP_FAILED) return {};
-    std::vector<void*> addresses;
-    for (uint64_t i = 1; i <= pages; ++i) {
-      addresses.push_back(static_cast<std::byte*>(at) + i * HostPageBytes());
-    }
-    std::vector<int> nodes(pages, -1);
-    numa::NumaKernel& kernel = numa::SystemNumaKernel();
-    if (kernel.PopulateRead(at, size) != 0 || kernel.QueryNodes(addresses, nodes) != 0) {
-      nodes.clear();
-    }
-    ::munmap(at, size);
-    return nodes;
-  }
-
- private:
-  static constexpr char kDir[] = "/tmp/ramfs";
-  int fd_ = -1;
-};
-
 class TaskPolicyTest : public RealArenasTest {
  protected:
   static constexpr uint64_t kPages = 40;
 
-  void TearDown() override { SetTaskPolicy(Policy()); }
+  void TearDown() override { SetTaskPolicy({}); }
 
   // The nodes of kPages pages in their order: the kernel's under the task's policy. `change` runs
   // before page `at`.
@@ -84,7 +37,7 @@ class TaskPolicyTest : public RealArenasTest {
       if (i == at) change();
       EXPECT_TRUE(file.Write(i));
     }
-    SetTaskPolicy(Policy());
+    SetTaskPolicy({});
     return file.Nodes(kPages);
   }
   // The engine's.

@@ -1,7 +1,6 @@
 #include "workloads/pipe/engine.h"
 
 #include <unistd.h>
-#include <stdlib.h>
 
 #include <algorithm>
 #include <set>
@@ -191,15 +190,6 @@ Status Engine::Build(const EngineSetup& setup) {
 }
 
 Engine::~Engine() = default;
-
-void Engine::PrepareProcess() const {
-  constexpr uint64_t kPageTableEntryBytes = 8;
-  constexpr uint64_t kMaxPageTableBytes = uint64_t{512} << 20;
-  const uint64_t tables = region_->size_bytes() / pages_->page_bytes() * kPageTableEntryBytes;
-  if (!pages_->is_resident() || getenv("NOPOP")) return;
-  if (tables * static_cast<uint64_t>(num_workers()) > kMaxPageTableBytes) return;
-  region_->MapHere();
-}
 
 void Engine::Stop() {
   for (Worker& worker : workers_) {

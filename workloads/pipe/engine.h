@@ -108,10 +108,6 @@ class Engine {
   // A pipe that another worker made, by its offset().
   Pipe Attach(uint64_t offset) const { return Pipe(environment_, offset); }
 
-  // For the child of a fork(), before its worker begins: maps the region into this process, where
-  // pages are resident and the page tables of all workers' processes stay below 512 MiB.
-  void PrepareProcess() const;
-
   // Ends every wait of every worker, now and later, with EINTR. For the end of an attempt that went
   // wrong; cannot be undone.
   void Stop();

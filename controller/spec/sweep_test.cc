@@ -267,7 +267,7 @@ TEST(Set, TellsWhatIsWrongWithoutAPlace) {
       {"writers=[1", "s.yaml: --set writers=[1: broken YAML"},
       {"writers={a: b}", "writers: a map stands here"},
       {"repetitions.min=3", "unknown setting 'repetitions.min'"},
-      {"engine.page_cache=pool", "engine.page_cache: 'pool' is not supported yet"},
+      {"pressure=stress-vm-50", "pressure: 'stress-vm-50' is not supported yet"},
       {"kernel=6.1", "'kernel' is reserved"},
   };
   for (const auto& [set, part] : cases) {

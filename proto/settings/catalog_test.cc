@@ -86,15 +86,23 @@ TEST(Catalog, EveryChoiceThatIsUnsupportedIsAChoice) {
   }
 }
 
-TEST(Catalog, ThePageCachesOfThisVersionAreTwoPageAndPrealloc) {
-  const Definition& cache = *FindDefinition("transfer", "engine.page_cache");
-
-  std::vector<std::string> supported;
-  for (const std::string_view choice : cache.choices) {
-    if (!WhyUnsupported(cache, std::string(choice))) supported.emplace_back(choice);
+TEST(Catalog, EverySwitchOfTheEngineIsExecutedInEachOfItsValues) {
+  for (const Definition& definition : Definitions()) {
+    if (!definition.name.starts_with("engine.")) continue;
+    EXPECT_TRUE(definition.is_supported) << definition.name;
+    EXPECT_TRUE(definition.unsupported_choices.empty()) << definition.name;
   }
+}
 
-  EXPECT_EQ(supported, (std::vector<std::string>{"two-page", "prealloc"}));
+TEST(Catalog, ThePostedPatchOfBulkInterleaveIsNoValue) {
+  const Definition& bulk = *FindDefinition("transfer", "engine.interleave_bulk");
+
+  const Result<Value> value = ParseValue(bulk, "posted-patch");
+
+  ASSERT_FALSE(value.ok());
+  EXPECT_NE(value.status().message().find("one of split-carry, single-step, folded-carry"),
+            std::string::npos)
+      << value.status().message();
 }
 
 TEST(Catalog, ParametersBelongToTheirWorkloads) {

@@ -189,6 +189,23 @@ Result<JsonText> ParseTopology(std::string_view text) {
   }
 }
 
+Result<std::optional<TopologySetting>> ReadTopologySetting(std::string_view json) {
+  PIPEYARD_RETURN_IF_ERROR(CheckTopology(json));
+  try {
+    const Json topology = Json::parse(json);
+    if (topology == "host") return std::optional<TopologySetting>();
+    TopologySetting setting;
+    for (const Json& node : topology["nodes"]) {
+      setting.nodes.push_back({node["cpus"].get<int64_t>(), node["memory"].get<int64_t>()});
+    }
+    setting.distances = topology["distances"].get<std::vector<std::vector<int>>>();
+    setting.remote_access_ns = topology["remote_access"].get<int64_t>();
+    return std::optional<TopologySetting>(std::move(setting));
+  } catch (const std::exception& e) {
+    return InvalidArgument(fmt::format("is no topology: {}", e.what()));
+  }
+}
+
 Status CheckTopology(std::string_view json) {
   Result<JsonText> canonical = ParseTopology(json);
   if (!canonical.ok()) return canonical.status();

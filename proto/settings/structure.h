@@ -4,7 +4,10 @@
 // Thread safety: pure functions.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string_view>
+#include <vector>
 
 #include "base/status.h"
 #include "proto/settings/value.h"
@@ -22,6 +25,19 @@ Result<JsonText> CanonicalJson(std::string_view text);
 // itself; at least one node with CPUs and one with memory. Errors: kInvalidArgument, naming the
 // part ("nodes[1].memory: ...").
 Result<JsonText> ParseTopology(std::string_view text);
+
+// A topology as the engine takes it.
+struct TopologyNode {
+  int64_t cpus = 0;
+  int64_t memory_bytes = 0;
+};
+struct TopologySetting {
+  std::vector<TopologyNode> nodes;
+  std::vector<std::vector<int>> distances;
+  int64_t remote_access_ns = 0;
+};
+// nullopt for the host's. `json` is canonical. Errors: kInvalidArgument where it is not.
+Result<std::optional<TopologySetting>> ReadTopologySetting(std::string_view json);
 
 // Whether `json` is what ParseTopology could have returned.
 Status CheckTopology(std::string_view json);

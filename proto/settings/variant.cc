@@ -31,6 +31,10 @@ const std::string& Variant::Text(std::string_view name) const {
   return Get<std::string>(*this, name);
 }
 
+const std::string& Variant::Json(std::string_view name) const {
+  return Get<JsonText>(*this, name).text;
+}
+
 Result<Variant> MakeVariant(std::string workload, std::string target,
                             const std::map<std::string, Value>& given) {
   const WorkloadDefinition* const found = FindWorkload(workload);

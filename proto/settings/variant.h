@@ -34,6 +34,7 @@ struct Variant {
   double Number(std::string_view name) const;
   bool Flag(std::string_view name) const;
   const std::string& Text(std::string_view name) const;
+  const std::string& Json(std::string_view name) const;
 };
 
 // Fills in defaults, drops settings that do not apply to the target (engine.* on kernel).

@@ -5,26 +5,20 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <map>
 #include <span>
 #include <string>
 #include <string_view>
 #include <utility>
 
+#include "workloads/load/engine_settings.h"
+#include "workloads/load/inert_switches.h"
 #include "workloads/load/placement.h"
+#include "workloads/memory/weight_table.h"
 #include "workloads/numa/placement.h"
 #include "workloads/numa/topology.h"
 
 namespace pipeyard::load {
 namespace {
-
-Result<pipe::EngineConfig> ConfigOf(const settings::Variant& variant) {
-  pipe::EngineConfig config;
-  PIPEYARD_ASSIGN_OR_RETURN(config.page_cache,
-                            pipe::ParsePageCache(variant.Text("engine.page_cache")));
-  config.wait_spin = Nanos(variant.Integer("engine.wait_spin"));
-  return config;
-}
 
 // CPUs of the topology that this process may run on; all of them where the kernel does not say.
 std::vector<numa::CpuId> AllowedCpus(const numa::Topology& topology) {
@@ -65,30 +59,121 @@ bool IsMaximum(std::string_view name) {
                      });
 }
 
-int64_t PagesOf(const numa::PageRange& range, uint64_t page_bytes) {
-  return static_cast<int64_t>(range.size_bytes / page_bytes);
+int64_t HostPageBytes() { return ::sysconf(_SC_PAGESIZE); }
+
+// Where the engine runs: the host with the CPUs that this process may use, or the emulated one on
+// them.
+struct Place {
+  numa::Topology host;
+  numa::Topology topology;
+};
+
+Result<Place> PlaceOf(const pipe::EngineConfig& config) {
+  PIPEYARD_ASSIGN_OR_RETURN(const numa::Topology machine, numa::ReadTopology(numa::HostFiles()));
+  PIPEYARD_ASSIGN_OR_RETURN(
+      numa::Topology host,
+      numa::Topology::Make(machine.nodes(), AllowedCpus(machine), machine.is_emulated()));
+  if (!config.topology) return Place{host, host};
+  Result<numa::Topology> emulated = numa::MakeEmulated(*config.topology, host);
+  if (!emulated.ok()) return emulated.status().WithContext("engine.topology");
+  return Place{std::move(host), std::move(*emulated)};
+}
+
+// Which CPUs of the topology the workers have, in turn.
+std::vector<numa::CpuId> CpusOfWorkers(const Place& place, int num_workers) {
+  const std::vector<numa::CpuId>& cpus =
+      place.topology.is_emulated() ? place.topology.cpus() : place.host.host_cpus();
+  std::vector<numa::CpuId> of_workers;
+  for (int i = 0; i < num_workers; ++i) {
+    of_workers.push_back(cpus[static_cast<size_t>(i) % cpus.size()]);
+  }
+  return of_workers;
+}
+
+// The kernel takes masks with nodes that are not there in silence; a result must not.
+Judgement CheckPolicy(const pipe::EngineConfig& config, const numa::Topology& topology) {
+  if (!config.policy || config.policy->nodes.IsEmpty()) return {};
+  const Status online = topology.CheckMemoryMask(config.policy->nodes);
+  if (online.ok()) return {};
+  return NotApplicable("no_such_node",
+                       "policy " + memory::FormatPolicy(*config.policy) + ": " + online.message());
+}
+
+Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& config) {
+  if (topology.is_emulated()) return Status::Ok();  // no table: all ones
+  PIPEYARD_ASSIGN_OR_RETURN(const memory::HostWeights weights,
+                            memory::ReadHostWeights(numa::HostFiles(), topology.memory_nodes()));
+  config.host_weights = weights.table;
+  return Status::Ok();
+}
+
+void Add(const numa::PlacementCount& count, std::map<numa::NodeId, int64_t>& pages) {
+  for (const auto& [node, number] : count.pages_on) pages[node] += number;
+}
+
+Judgement Misplaced(int64_t pages) {
+  if (pages == 0) return {};
+  return Void("placement_not_obtained",
+              fmt::format("{} pages of the engine lie on another node than its map says", pages));
 }
 
 }  // namespace
 
+EnginePipes::EnginePipes(std::unique_ptr<pipe::Engine> engine)
+    : engine_(std::move(engine)),
+      size_bytes_(static_cast<int64_t>(engine_->pipe(0).capacity_bytes())) {}
+
 Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers, int num_pipes,
                               int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes) {
-  Result<pipe::EngineConfig> config = ConfigOf(variant);
+  Result<pipe::EngineConfig> config = EngineConfigOf(variant);
   if (!config.ok()) return JudgeCreation(config.status());
-  const Result<numa::Topology> topology = numa::ReadTopology(numa::HostFiles());
-  if (!topology.ok()) return Failed("engine_setup", topology.status().message());
+  const Result<Place> place = PlaceOf(*config);
+  if (!place.ok()) return Failed("engine_setup", place.status().message());
+  if (Judgement checked = CheckPolicy(*config, place->topology); !checked.ok()) return checked;
+  if (const Status read = ReadWeightsInto(place->topology, *config); !read.ok()) {
+    return JudgeCreation(read);
+  }
+  Result<std::vector<std::string>> inert = InertSwitches(variant, place->topology, HostPageBytes());
+  if (!inert.ok()) return JudgeCreation(inert.status());
+
   pipe::EngineSetup setup;
   setup.config = std::move(*config);
-  const std::vector<numa::CpuId> cpus = AllowedCpus(*topology);
-  for (int i = 0; i < num_workers; ++i) {
-    setup.worker_cpus.push_back(cpus[static_cast<size_t>(i) % cpus.size()]);
-  }
+  setup.worker_cpus = CpusOfWorkers(*place, num_workers);
   setup.pipes.assign(static_cast<size_t>(num_pipes),
                      pipe::PipeSetup{.bytes = static_cast<uint64_t>(pipe_bytes)});
-  Result<std::unique_ptr<pipe::Engine>> engine = pipe::Engine::Create(setup, *topology);
+  Result<std::unique_ptr<pipe::Engine>> engine = pipe::Engine::Create(setup, place->host);
   if (!engine.ok()) return JudgeCreation(engine.status());
   pipes.reset(new EnginePipes(std::move(*engine)));
-  return {};
+  pipes->is_resident_ = setup.config.page_source == memory::PageSource::kResident;
+  pipes->inert_switches_ = std::move(*inert);
+  return pipes->ProveObjects();
+}
+
+EnginePipes::Worker EnginePipes::Attach(int worker_index) {
+  Worker worker = &engine_->worker(worker_index);
+  if (engine_->topology().is_emulated()) {
+    cpu_set_t set;
+    CPU_ZERO(&set);
+    CPU_SET(static_cast<size_t>(worker->host_cpu()), &set);
+    // Where it is refused the worker runs elsewhere: emulated times are modelled anyway.
+    static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
+  }
+  return worker;
+}
+
+void EnginePipes::OnlineNode(numa::NodeId node) {
+  if (engine_->topology().is_emulated()) return;
+  // Where its memory cannot be used the fastpaths are off all the same, and that is what counts
+  // here.
+  static_cast<void>(engine_->pages().OnlineNode(node));
+}
+
+uint64_t EnginePipes::FastpathPages() const {
+  uint64_t pages = 0;
+  for (const memory::CounterValue& counter : engine_->pages().Counters()) {
+    if (counter.name.starts_with("fastpath_")) pages += counter.value;
+  }
+  return pages;
 }
 
 Counts EnginePipes::ReadCounts() const {
@@ -102,48 +187,65 @@ Counts EnginePipes::ReadCounts() const {
   return counts;
 }
 
-Judgement EnginePipes::Conclude(v1::WorkerResult& result) {
+void EnginePipes::Describe(v1::WorkerResult& result) const {
   result.set_emulated(engine_->topology().is_emulated());
+  for (const std::string& name : inert_switches_) result.add_inert_switches(name);
+}
+
+Judgement EnginePipes::ProveObjects() {
+  // A kernel that does not tell leaves the proof out; nobody may read that as proved.
+  const Result<pipe::PlacementProof> proof = engine_->ProvePlacement();
+  if (!proof.ok()) return {};
+  for (const numa::PlacementCount& count : proof->nodes) Add(count, object_pages_);
+  return Misplaced(proof->misplaced);
+}
+
+Judgement EnginePipes::Conclude(v1::WorkerResult& result) {
   if (const Status sound = engine_->CheckConservation(); !sound.ok()) {
     return Failed("internal", sound.message());
   }
-  return ProvePlacement(result);
+  const char* const evidence = engine_->topology().is_emulated() ? "emulated" : "move_pages";
+  std::map<numa::NodeId, int64_t> objects;
+  for (const pipe::MetadataCount& count : engine_->MetadataPlacement()) {
+    objects[count.node] = static_cast<int64_t>(count.infos + count.rings);
+  }
+  const Judgement proved = ProvePages(result);
+  if (!object_pages_.empty()) {
+    AddPlacement("engine-metadata", evidence, object_pages_, result);
+  }
+  AddPlacement("engine-objects", "engine-map", objects, result);
+  return proved;
 }
 
-// Every page of the arenas: they are resident, so none of them is a hole that asking would fill.
-Judgement EnginePipes::ProvePlacement(v1::WorkerResult& result) {
-  const std::span<const numa::PageRange> arenas = engine_->pages().arenas();
-  const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+// Every page of the arenas where they are resident: none of them is a hole that asking would fill.
+// Else those that are allocated.
+Judgement EnginePipes::ProvePages(v1::WorkerResult& result) {
   std::map<numa::NodeId, int64_t> pages;
   if (engine_->topology().is_emulated()) {
-    for (const numa::PageRange& arena : arenas) pages[arena.node] += PagesOf(arena, page_bytes);
+    for (const numa::PageRange& arena : engine_->pages().arenas()) {
+      pages[arena.node] += static_cast<int64_t>(arena.size_bytes) / HostPageBytes();
+    }
     AddPlacement("engine-pages", "emulated", pages, result);
     return {};
   }
-  const auto proved =
-      numa::VerifyPlacement(numa::SystemNumaKernel(), arenas, page_bytes,
-                            [](size_t /*range*/, uint64_t /*page*/) { return true; });
-  // A kernel that does not tell leaves the proof out; nobody may read that as proved.
-  if (!proved.ok()) return {};
   int64_t misplaced = 0;
-  for (const numa::PlacementCount& count : *proved) {
-    for (const auto& [node, number] : count.pages_on) pages[node] += number;
-    misplaced += count.misplaced();
+  if (is_resident_) {
+    const auto proved = numa::VerifyPlacement(
+        numa::SystemNumaKernel(), engine_->pages().arenas(), static_cast<uint64_t>(HostPageBytes()),
+        [](size_t /*range*/, uint64_t /*page*/) { return true; });
+    if (!proved.ok()) return {};
+    for (const numa::PlacementCount& count : *proved) {
+      Add(count, pages);
+      misplaced += count.misplaced();
+    }
+  } else {
+    const Result<pipe::PlacementProof> proved = engine_->ProvePlacement();
+    if (!proved.ok()) return {};
+    for (const numa::PlacementCount& count : proved->nodes) Add(count, pages);
+    misplaced = proved->misplaced;
   }
   AddPlacement("engine-pages", "move_pages", pages, result);
-  if (misplaced == 0) return {};
-  return Void(
-      "placement_not_obtained",
-      fmt::format("{} pages of the engine lie on another node than they were bound to", misplaced));
-}
-
-std::vector<std::string> InertSwitches(const settings::Variant& variant, int64_t message_bytes) {
-  // Pages are preallocated only for writes of more than one page (kernel-mechanisms.md A7).
-  if (variant.target == "engine" && variant.Text("engine.page_cache") == "prealloc" &&
-      message_bytes <= ::sysconf(_SC_PAGESIZE)) {
-    return {"engine.page_cache"};
-  }
-  return {};
+  return Misplaced(misplaced);
 }
 
 }  // namespace pipeyard::load

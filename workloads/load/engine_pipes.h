@@ -1,7 +1,9 @@
 // EnginePipes: pipes of the engine as a target of the load loops.
 //
-// Worker threads run where they are allowed to, as those of target kernel do; each has one of the
-// allowed CPUs as its own in the engine's eyes, in turn, from which its nearest memory follows.
+// Workers run where they are allowed to, as those of target kernel do; each has one of the allowed
+// CPUs as its own in the engine's eyes, in turn, from which its nearest memory follows. On an
+// emulated topology the CPUs are virtual, and each worker stays on the host's CPU that its virtual
+// one stands on.
 //
 // Thread safety: as KernelPipes: any number of workers in Write and Read, each end closed once by
 // the last worker that uses it.
@@ -9,7 +11,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "pipeyard/v1/worker.pb.h"
 #include "proto/settings/variant.h"
@@ -25,17 +31,17 @@ class EnginePipes {
   using Worker = pipe::Worker*;
 
   // An engine with the variant's switches, `num_workers` workers and `num_pipes` pipes of at least
-  // `pipe_bytes`.
+  // `pipe_bytes`. not_applicable/no_such_node where the policy names nodes that are not there.
   static Judgement Create(const settings::Variant& variant, int num_workers, int num_pipes,
                           int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes);
 
   EnginePipes(const EnginePipes&) = delete;
   EnginePipes& operator=(const EnginePipes&) = delete;
 
-  // Of each pipe.
-  int64_t size_bytes() const { return static_cast<int64_t>(engine_->pipe(0).capacity_bytes()); }
+  // Of each pipe, as they were made.
+  int64_t size_bytes() const { return size_bytes_; }
 
-  Worker Attach(int worker_index) { return &engine_->worker(worker_index); }
+  Worker Attach(int worker_index);
   // Bytes moved, 0 for end of file (Read), or a negative errno.
   int64_t Write(Worker worker, int pipe, const std::byte* data, size_t size) {
     return BytesOrError(engine_->pipe(pipe).Write(*worker, data, size));
@@ -55,30 +61,41 @@ class EnginePipes {
   void ReleaseInParent() {}
 
   void Interrupt() { engine_->Stop(); }
+  // Another node with memory is there: no allocation passes its policy by from now on.
+  // An emulated topology does not care.
+  void OnlineNode(numa::NodeId node);
+  // Pages that fastpaths have allocated so far.
+  uint64_t FastpathPages() const;
 
-  // For tests.
   pipe::Engine& engine() { return *engine_; }
 
   // The engine's counters over all workers.
   Counts ReadCounts() const;
 
-  // After the workers have ended: adds the proof of where the engine's pages lie and what the
-  // result says of the engine. void/placement_not_obtained where pages lie on other nodes than
-  // their arena's; failed/internal where pages do not add up.
+  // Before the load: adds what the result says of the engine whatever comes, emulated or not and
+  // the switches that cannot act.
+  void Describe(v1::WorkerResult& result) const;
+  // After the workers have ended: adds the proof of where the engine's pages and objects lay.
+  // void/placement_not_obtained where pages lie on other nodes than the engine's map says;
+  // failed/internal where pages or objects do not add up.
   Judgement Conclude(v1::WorkerResult& result);
 
  private:
-  explicit EnginePipes(std::unique_ptr<pipe::Engine> engine) : engine_(std::move(engine)) {}
+  explicit EnginePipes(std::unique_ptr<pipe::Engine> engine);
 
   static int64_t BytesOrError(const pipe::IoResult& result) {
     return result.error != 0 ? -result.error : result.bytes;
   }
-  Judgement ProvePlacement(v1::WorkerResult& result);
+  // While the pipes live: pages of their objects.
+  Judgement ProveObjects();
+  Judgement ProvePages(v1::WorkerResult& result);
 
   const std::unique_ptr<pipe::Engine> engine_;
+  const int64_t size_bytes_;
+  bool is_resident_ = true;
+  std::vector<std::string> inert_switches_;
+  // Pages of the pipes' objects, per node, by move_pages; empty where the kernel did not tell.
+  std::map<numa::NodeId, int64_t> object_pages_;
 };
-
-// Switches of the variant that cannot act on messages of this size ("engine.page_cache").
-std::vector<std::string> InertSwitches(const settings::Variant& variant, int64_t message_bytes);
 
 }  // namespace pipeyard::load

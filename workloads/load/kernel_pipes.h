@@ -66,7 +66,12 @@ class KernelPipes {
   // their place.
   Counts ReadCounts() const { return ReadNodeStatistics(); }
 
+  // The kernel knows of its nodes by itself.
+  void OnlineNode(int /*node*/) {}
+  uint64_t FastpathPages() const { return 0; }
+
   // Nothing to add to a result.
+  void Describe(v1::WorkerResult& /*result*/) const {}
   Judgement Conclude(v1::WorkerResult& /*result*/) { return {}; }
 
  private:

@@ -11,21 +11,22 @@
 namespace pipeyard::load {
 namespace {
 
-Judgement Dispatch(const settings::Variant& variant, v1::WorkerResult& result) {
+Judgement Dispatch(const settings::Variant& variant, const Surroundings& surroundings,
+                   v1::WorkerResult& result) {
   const Status supported = settings::CheckSupported(variant);
   if (!supported.ok()) return Failed("not_supported", supported.message());
-  if (variant.workload == "messaging") return RunMessaging(variant, result);
-  if (variant.workload == "transfer") return RunTransfer(variant, result);
+  if (variant.workload == "messaging") return RunMessaging(variant, surroundings, result);
+  if (variant.workload == "transfer") return RunTransfer(variant, surroundings, result);
   return Failed("not_supported", "workload " + variant.workload + " is not supported yet");
 }
 
 }  // namespace
 
-v1::WorkerResult RunWorkload(const settings::Variant& variant) {
+v1::WorkerResult RunWorkload(const settings::Variant& variant, const Surroundings& surroundings) {
   // A write without readers is to return EPIPE.
   ::signal(SIGPIPE, SIG_IGN);
   v1::WorkerResult result;
-  const Judgement judgement = Dispatch(variant, result);
+  const Judgement judgement = Dispatch(variant, surroundings, result);
   result.set_outcome(judgement.outcome);
   result.set_reason_code(judgement.reason_code);
   result.set_reason_text(judgement.reason_text);

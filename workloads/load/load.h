@@ -7,12 +7,14 @@
 
 #include "pipeyard/v1/worker.pb.h"
 #include "proto/settings/variant.h"
+#include "workloads/load/surroundings.h"
 
 namespace pipeyard::load {
 
 // Always a complete result but for attempt_id and elapsed_ns, which the caller knows. Never hangs
 // longer than the variant's warm-up and duration and some 30 s. A setting that this version does
 // not execute is failed/not_supported, never ignored.
-v1::WorkerResult RunWorkload(const settings::Variant& variant);
+v1::WorkerResult RunWorkload(const settings::Variant& variant,
+                             const Surroundings& surroundings = {});
 
 }  // namespace pipeyard::load

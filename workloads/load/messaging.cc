@@ -11,23 +11,33 @@
 #include "workloads/load/kernel_pipes.h"
 #include "workloads/load/messaging_loop.h"
 #include "workloads/load/resolved_size.h"
+#include "workloads/load/result_fields.h"
+#include "workloads/load/topology_watch.h"
 
 namespace pipeyard::load {
 namespace {
 
 template <typename Pipes>
 Judgement RunOn(const MessagingParameters& parameters, const std::shared_ptr<Pipes>& pipes,
-                v1::WorkerResult& result) {
+                const Surroundings& surroundings, v1::WorkerResult& result) {
   AddResolvedPipeSize(parameters.pipe_bytes, pipes->size_bytes(), result);
+  pipes->Describe(result);
+  TopologyWatch topology(surroundings, {[&](numa::NodeId node) { pipes->OnlineNode(node); },
+                                        [&] { return pipes->FastpathPages(); }});
   MessagingNumbers numbers;
   std::vector<BufferPlacement> placements;
-  if (Judgement ran = RunMessagingLoops(parameters, pipes, numbers, placements); !ran.ok()) {
+  if (Judgement ran =
+          RunMessagingLoops(parameters, pipes, numbers, placements, {}, topology.AsWatch());
+      !ran.ok()) {
     return ran;
   }
+  topology.Look();
   AddBufferPlacement(placements, result);
   const Status filled = FillMessagingResult(numbers, result);
+  FillCounters(topology.counts(), result);
   const Judgement concluded = pipes->Conclude(result);
-  return filled.ok() ? concluded : Failed("internal", filled.message());
+  if (!filled.ok()) return Failed("internal", filled.message());
+  return concluded.ok() ? topology.Judge() : concluded;
 }
 
 }  // namespace
@@ -93,22 +103,20 @@ MessagingParameters MessagingParametersOf(const settings::Variant& variant) {
   return parameters;
 }
 
-Judgement RunMessaging(const settings::Variant& variant, v1::WorkerResult& result) {
+Judgement RunMessaging(const settings::Variant& variant, const Surroundings& surroundings,
+                       v1::WorkerResult& result) {
   const MessagingParameters parameters = MessagingParametersOf(variant);
   if (variant.target == "kernel") {
     std::shared_ptr<KernelPipes> pipes;
     const Judgement created =
         KernelPipes::Create(parameters.num_pipes(), parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, result) : created;
+    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
   }
   if (variant.target == "engine") {
-    for (const std::string& name : InertSwitches(variant, parameters.message_bytes)) {
-      result.add_inert_switches(name);
-    }
     std::shared_ptr<EnginePipes> pipes;
     const Judgement created = EnginePipes::Create(
         variant, parameters.num_workers(), parameters.num_pipes(), parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, result) : created;
+    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
   }
   return Failed("not_supported", "target " + variant.target + " is not supported yet");
 }

@@ -11,12 +11,14 @@
 #include "proto/settings/variant.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/messaging_numbers.h"
+#include "workloads/load/surroundings.h"
 
 namespace pipeyard::load {
 
 MessagingParameters MessagingParametersOf(const settings::Variant& variant);
 
 // Fills in what was measured; outcome and reason are the judgement's.
-Judgement RunMessaging(const settings::Variant& variant, v1::WorkerResult& result);
+Judgement RunMessaging(const settings::Variant& variant, const Surroundings& surroundings,
+                       v1::WorkerResult& result);
 
 }  // namespace pipeyard::load

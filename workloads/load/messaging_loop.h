@@ -254,14 +254,14 @@ bool AwaitMessages(const MessagingState<Pipes>& state, Nanos patience, Superviso
 template <typename Pipes>
 Judgement RunMessagingLoops(const MessagingParameters& parameters, std::shared_ptr<Pipes> pipes,
                             MessagingNumbers& numbers, std::vector<BufferPlacement>& placements,
-                            const LoopTimeouts& timeouts = {}) {
+                            const LoopTimeouts& timeouts = {}, Watch watch = {}) {
   Result<std::shared_ptr<MessagingState<Pipes>>> made =
       MessagingState<Pipes>::Make(parameters, std::move(pipes));
   if (!made.ok()) return Failed("no_memory", made.status().message());
   const std::shared_ptr<MessagingState<Pipes>> state = std::move(*made);
   const std::unique_ptr<LoadWorkers> workers = LoadWorkers::Make(parameters.workers);
   const WorkerKind kind = workers->kind();
-  Supervisor supervisor(*state->gate, *workers);
+  Supervisor supervisor(*state->gate, *workers, std::move(watch));
   const auto give_up = [&](Judgement judgement) {
     static_cast<void>(supervisor.ForceEnd(timeouts.abort, [&] { state->pipes->Interrupt(); }));
     Judgement checked = workers->Check();

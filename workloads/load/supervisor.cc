@@ -10,6 +10,8 @@
 namespace pipeyard::load {
 namespace {
 
+// Between two looks at what is watched while workers are waited for.
+constexpr Nanos kWatchInterval = Milliseconds(50);
 constexpr Nanos kLookInterval = Milliseconds(10);
 // Between two attempts to interrupt workers.
 constexpr Nanos kInterruptInterval = Milliseconds(20);
@@ -45,6 +47,11 @@ void Supervisor::Wait(MonotonicTime deadline) {
   if (watched[1].revents != 0) watch_.on_readable();
 }
 
+void Supervisor::LookAtWatch() {
+  pollfd watched = {.fd = watch_.fd, .events = POLLIN, .revents = 0};
+  if (::poll(&watched, 1, 0) > 0) watch_.on_readable();
+}
+
 bool Supervisor::HasDeath() {
   const Judgement judged = workers_.Check();
   if (judged.ok() || judged.reason_code != "worker_died") return false;
@@ -72,9 +79,14 @@ bool Supervisor::AwaitArrivals(int count, Nanos timeout) {
 }
 
 bool Supervisor::AwaitEnd(Nanos timeout) {
-  if (workers_.AwaitEnd(SystemClock().Now() + timeout)) return true;
-  static_cast<void>(HasDeath());
-  return false;
+  const MonotonicTime deadline = SystemClock().Now() + timeout;
+  while (true) {
+    // With something to watch, in steps.
+    const MonotonicTime step = SystemClock().Now() + kWatchInterval;
+    if (workers_.AwaitEnd(watch_.fd >= 0 ? std::min(step, deadline) : deadline)) return true;
+    LookAtWatch();
+    if (HasDeath() || SystemClock().Now() >= deadline) return false;
+  }
 }
 
 bool Supervisor::ForceEnd(Nanos timeout, const std::function<void()>& interrupt) {

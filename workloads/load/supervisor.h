@@ -59,6 +59,7 @@ class Supervisor {
  private:
   // Sleeps until `deadline`, an event, or the end of a worker; looks at what there is.
   void Wait(MonotonicTime deadline);
+  void LookAtWatch();
   // Whether a worker died; enters kAbort then.
   bool HasDeath();
 

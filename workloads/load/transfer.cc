@@ -10,6 +10,8 @@
 #include "workloads/load/engine_pipes.h"
 #include "workloads/load/kernel_pipes.h"
 #include "workloads/load/resolved_size.h"
+#include "workloads/load/result_fields.h"
+#include "workloads/load/topology_watch.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
@@ -28,17 +30,25 @@ Judgement Complete(const TransferParameters& parameters, const TransferNumbers& 
 
 template <typename Pipes>
 Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipes>& pipes,
-                v1::WorkerResult& result) {
+                const Surroundings& surroundings, v1::WorkerResult& result) {
   AddResolvedPipeSize(parameters.pipe_bytes, pipes->size_bytes(), result);
   parameters.pipe_bytes = pipes->size_bytes();
+  pipes->Describe(result);
+  TopologyWatch topology(surroundings, {[&](numa::NodeId node) { pipes->OnlineNode(node); },
+                                        [&] { return pipes->FastpathPages(); }});
   TransferNumbers numbers;
   std::vector<BufferPlacement> placements;
-  if (Judgement ran = RunTransferLoops(parameters, pipes, numbers, placements); !ran.ok()) {
+  if (Judgement ran =
+          RunTransferLoops(parameters, pipes, numbers, placements, {}, topology.AsWatch());
+      !ran.ok()) {
     return ran;
   }
+  topology.Look();
   const Judgement completed = Complete(parameters, numbers, placements, result);
+  FillCounters(topology.counts(), result);
   const Judgement concluded = pipes->Conclude(result);
-  return completed.ok() ? concluded : completed;
+  if (!completed.ok()) return completed;
+  return concluded.ok() ? topology.Judge() : concluded;
 }
 
 }  // namespace
@@ -86,21 +96,19 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
   return parameters;
 }
 
-Judgement RunTransfer(const settings::Variant& variant, v1::WorkerResult& result) {
+Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
+                      v1::WorkerResult& result) {
   const TransferParameters parameters = TransferParametersOf(variant);
   if (variant.target == "kernel") {
     std::shared_ptr<KernelPipes> pipes;
     const Judgement created = KernelPipes::Create(1, parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, result) : created;
+    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
   }
   if (variant.target == "engine") {
-    for (const std::string& name : InertSwitches(variant, parameters.message_bytes)) {
-      result.add_inert_switches(name);
-    }
     std::shared_ptr<EnginePipes> pipes;
     const Judgement created = EnginePipes::Create(variant, parameters.writers + parameters.readers,
                                                   1, parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, result) : created;
+    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
   }
   return Failed("not_supported", "target " + variant.target + " is not supported yet");
 }

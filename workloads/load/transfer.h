@@ -11,6 +11,7 @@
 #include "pipeyard/v1/worker.pb.h"
 #include "proto/settings/variant.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/surroundings.h"
 #include "workloads/load/transfer_numbers.h"
 
 namespace pipeyard::load {
@@ -18,6 +19,7 @@ namespace pipeyard::load {
 TransferParameters TransferParametersOf(const settings::Variant& variant);
 
 // Fills in what was measured; outcome and reason are the judgement's.
-Judgement RunTransfer(const settings::Variant& variant, v1::WorkerResult& result);
+Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
+                      v1::WorkerResult& result);
 
 }  // namespace pipeyard::load

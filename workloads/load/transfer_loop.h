@@ -305,13 +305,13 @@ Judgement GiveUp(TransferState<Pipes>& state, Judgement judgement, Nanos timeout
 template <typename Pipes>
 Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr<Pipes> pipes,
                            TransferNumbers& numbers, std::vector<BufferPlacement>& placements,
-                           const LoopTimeouts& timeouts = {}) {
+                           const LoopTimeouts& timeouts = {}, Watch watch = {}) {
   Result<std::shared_ptr<TransferState<Pipes>>> made =
       TransferState<Pipes>::Make(parameters, std::move(pipes));
   if (!made.ok()) return Failed("no_memory", made.status().message());
   const std::shared_ptr<TransferState<Pipes>> state = std::move(*made);
   const std::unique_ptr<LoadWorkers> workers = LoadWorkers::Make(parameters.workers);
-  Supervisor supervisor(state->gate(), *workers);
+  Supervisor supervisor(state->gate(), *workers, std::move(watch));
   if (Judgement started = StartWorkers(state, timeouts.start, *workers, supervisor);
       !started.ok()) {
     return GiveUp(*state, std::move(started), timeouts.abort, *workers, supervisor);

@@ -150,7 +150,7 @@ TEST(TransferOnEngine, ProvesWhereItsPagesLie) {
   settings::Variant variant;
   const v1::WorkerResult result = RunUntilItMoves("engine", {}, variant);
 
-  ASSERT_EQ(result.placements_size(), 2);
+  ASSERT_EQ(result.placements_size(), 4);
   const v1::Placement& engine = result.placements(1);
   EXPECT_EQ(engine.memory(), "engine-pages");
   EXPECT_EQ(engine.evidence(), "move_pages");
@@ -158,7 +158,46 @@ TEST(TransferOnEngine, ProvesWhereItsPagesLie) {
   for (const auto& [node, count] : engine.pages_per_node()) pages += count;
   // At least a pipeful.
   EXPECT_GE(pages, variant.Integer("pipe_bytes") / 4096);
+  EXPECT_EQ(result.placements(2).memory(), "engine-metadata");
+  EXPECT_EQ(result.placements(2).evidence(), "move_pages");
+  const v1::Placement& objects = result.placements(3);
+  EXPECT_EQ(objects.memory(), "engine-objects");
+  EXPECT_EQ(objects.evidence(), "engine-map");
+  // An info, its first ring of 16 slots, and the one of the size asked for.
+  EXPECT_EQ(objects.pages_per_node().begin()->second, 3);
   EXPECT_FALSE(result.emulated());
+}
+
+TEST(TransferOnEngine, OfAnEmulatedTopologyIsMarkedAndCountsByTheEnginesMap) {
+  settings::Variant variant;
+  const v1::WorkerResult result = RunUntilItMoves(
+      "engine",
+      {{"writers", int64_t{2}},
+       {"readers", int64_t{2}},
+       {"engine.policy", std::string("interleave:0,1")},
+       {"engine.topology",
+        settings::JsonText{
+            R"({"distances":[[10,21],[21,10]],"nodes":[{"cpus":2,"memory":268435456},)"
+            R"({"cpus":2,"memory":268435456}],"remote_access":120})"}}},
+      variant);
+
+  ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_code() << result.reason_text();
+  EXPECT_TRUE(result.emulated());
+  EXPECT_EQ(result.inert_switches_size(), 0);
+  ASSERT_EQ(result.placements_size(), 4);
+  EXPECT_EQ(result.placements(1).evidence(), "emulated");
+  EXPECT_EQ(result.placements(1).pages_per_node().size(), 2u);
+  // Writers stand on the first node, readers on the second: one of the two is far from the pipe.
+  EXPECT_GT(CounterOf(result, "remote_metadata_lines"), 0);
+}
+
+TEST(TransferOnEngine, APolicyOverNodesThatAreNotThereIsNotApplicable) {
+  const v1::WorkerResult result =
+      RunWorkload(VariantOf("engine", {{"engine.policy", std::string("bind:63")}}));
+
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE);
+  EXPECT_EQ(result.reason_code(), "no_such_node");
+  EXPECT_THAT(result.reason_text(), testing::HasSubstr("63"));
 }
 
 TEST(TransferOnEngine, PreallocationIsInertForMessagesOfOnePage) {

@@ -42,7 +42,9 @@ std::string PlacementLine(const v1::Placement& placement) {
   std::string line = fmt::format("{} ({}):", placement.memory(), placement.evidence());
   const std::map<int32_t, int64_t> sorted(placement.pages_per_node().begin(),
                                           placement.pages_per_node().end());
-  for (const auto& [node, pages] : sorted) line += fmt::format(" node {}: {} pages", node, pages);
+  const char* const unit = placement.memory() == "engine-objects" ? "objects" : "pages";
+  for (const auto& [node, count] : sorted)
+    line += fmt::format(" node {}: {} {}", node, count, unit);
   return line + "\n";
 }
 

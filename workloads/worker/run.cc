@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <map>
+#include <memory>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,7 @@
 #include "proto/settings/parse.h"
 #include "proto/settings/variant.h"
 #include "workloads/load/load.h"
+#include "workloads/numa/hotplug.h"
 
 namespace pipeyard::worker {
 namespace {
@@ -80,7 +82,11 @@ Result<v1::WorkerRequest> MakeRequest(const HandRequest& hand) {
 Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicTime started) {
   PIPEYARD_ASSIGN_OR_RETURN(const settings::Variant variant,
                             settings::FromProto(request.variant()));
-  v1::WorkerResult result = load::RunWorkload(variant);
+  // Without it (a container that forbids the socket) hotplug stays unnoticed here.
+  const Result<std::unique_ptr<numa::HotplugListener>> hotplug = numa::HotplugListener::Open();
+  load::Surroundings surroundings;
+  if (hotplug.ok()) surroundings.hotplug = hotplug->get();
+  v1::WorkerResult result = load::RunWorkload(variant, surroundings);
   result.set_attempt_id(request.attempt_id());
   result.set_elapsed_ns((SystemClock().Now() - started).count());
   return result;

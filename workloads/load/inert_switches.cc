@@ -1,0 +1,124 @@
+#include "workloads/load/inert_switches.h"
+
+#include <string_view>
+
+#include "proto/settings/definition.h"
+#include "workloads/load/engine_settings.h"
+
+namespace pipeyard::load {
+namespace {
+
+using numa::PolicyMode;
+
+// What a workload reaches of the engine. Source: kernel-mechanisms.md E, and the loops here.
+struct Reach {
+  bool has_faults = false;     // allocates for faults of a mapping
+  bool creates_pipes = false;  // while it is measured, not only before
+  bool polls = false;          // anybody polls or watches a pipe
+  int64_t longest_write_bytes = 0;
+};
+
+Reach ReachOf(const settings::Variant& variant) {
+  Reach reach;
+  if (variant.values.count("message_bytes") != 0) {
+    reach.longest_write_bytes = variant.Integer("message_bytes");
+  }
+  return reach;
+}
+
+// Everything that can make a difference, with what cannot act at its baseline.
+struct EffectiveSwitches {
+  memory::MetadataPlacement metadata_placement = memory::MetadataPlacement::kAnyNode;
+  pipe::PageCache page_cache = pipe::PageCache::kTwoPage;
+  memory::BulkAlgorithm interleave_bulk = memory::BulkAlgorithm::kSplitCarry;
+  bool fastpath_fault = false;
+  bool fastpath_page = false;
+  bool fastpath_bulk = false;
+  bool fastpath_slab = false;
+  memory::Policy policy;
+  memory::SlabForm slab = memory::SlabForm::kSheaves;
+  int defrag_ratio = 0;
+  bool has_accounting = false;
+  uint64_t memory_limit_bytes = 0;
+  memory::PageSource page_source = memory::PageSource::kResident;
+  Nanos wait_spin{0};
+  pipe::Wakeup wakeup = pipe::Wakeup::kWasFull;
+  pipe::PollWakeup poll_wakeup = pipe::PollWakeup::kPollUsage;
+
+  friend bool operator==(const EffectiveSwitches&, const EffectiveSwitches&) = default;
+};
+
+// Preallocation needs a write of a page (v1), or of more than one (A7).
+pipe::PageCache EffectiveCache(pipe::PageCache cache, const Reach& reach, int64_t page_bytes) {
+  const bool is_idle =
+      (cache == pipe::PageCache::kPrealloc && reach.longest_write_bytes <= page_bytes) ||
+      (cache == pipe::PageCache::kPreallocV1 && reach.longest_write_bytes < page_bytes);
+  return is_idle ? pipe::PageCache::kTwoPage : cache;
+}
+
+EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
+                         const numa::Topology& topology, int64_t page_bytes) {
+  const int num_nodes = topology.memory_nodes().Count();
+  const bool has_several_nodes = num_nodes > 1;
+  EffectiveSwitches effective;
+  effective.page_cache = EffectiveCache(config.page_cache, reach, page_bytes);
+  effective.has_accounting = config.has_accounting;
+  effective.memory_limit_bytes = config.has_accounting ? config.memory_limit_bytes : 0;
+  effective.page_source = config.page_source;
+  effective.wait_spin = config.wait_spin;
+  effective.wakeup = config.wakeup;
+  if (reach.polls) effective.poll_wakeup = config.poll_wakeup;
+
+  // Accounted bulk returns one page at most (B3): then nothing is bulk.
+  const bool has_bulk =
+      effective.page_cache == pipe::PageCache::kPreallocV1 && !config.has_accounting;
+  if (num_nodes == 1 && !topology.is_emulated()) {
+    effective.fastpath_fault = config.fastpath.fault && reach.has_faults;
+    effective.fastpath_page = config.fastpath.page;
+    effective.fastpath_bulk = config.fastpath.bulk && has_bulk;
+    effective.fastpath_slab = config.fastpath.slab && reach.creates_pipes;
+  }
+  if (has_several_nodes) {
+    if (config.policy && config.policy->mode != PolicyMode::kLocal) {
+      effective.policy = *config.policy;
+    }
+    effective.metadata_placement = config.metadata_placement;
+    effective.defrag_ratio = config.defrag_ratio;
+    const bool is_weighted = effective.policy.mode == PolicyMode::kWeightedInterleave &&
+                             effective.policy.nodes.Count() > 1;
+    if (has_bulk && is_weighted) effective.interleave_bulk = config.interleave_bulk;
+  }
+  // On one node the form of the slab changes the time of allocations only, and where it matters.
+  if (has_several_nodes || reach.creates_pipes) effective.slab = config.slab;
+  return effective;
+}
+
+bool IsAtDefault(const settings::Variant& variant, const settings::Definition& definition) {
+  return variant.values.at(std::string(definition.name)) == definition.default_value;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> InertSwitches(const settings::Variant& variant,
+                                               const numa::Topology& topology, int64_t page_bytes) {
+  std::vector<std::string> inert;
+  if (variant.target != "engine") return inert;
+  const Reach reach = ReachOf(variant);
+  PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig config, EngineConfigOf(variant));
+  const EffectiveSwitches given = Reduce(config, reach, topology, page_bytes);
+  for (const auto& [name, value] : variant.values) {
+    const settings::Definition* definition = settings::FindDefinition(variant.workload, name);
+    // An emulated topology is no switch of a mechanism, it is where the mechanisms run.
+    if (definition == nullptr || !name.starts_with("engine.") || name == "engine.topology" ||
+        IsAtDefault(variant, *definition)) {
+      continue;
+    }
+    settings::Variant without = variant;
+    without.values[name] = definition->default_value;
+    PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig other, EngineConfigOf(without));
+    if (Reduce(other, reach, topology, page_bytes) == given) inert.push_back(name);
+  }
+  return inert;
+}
+
+}  // namespace pipeyard::load

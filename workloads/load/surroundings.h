@@ -1,0 +1,22 @@
+// Surroundings: what a workload is told of its machine from outside, so that tests can be the
+// machine.
+//
+// Thread safety: a value. Ownership: borrows.
+#pragma once
+
+#include <functional>
+
+#include "base/status.h"
+#include "workloads/numa/hotplug.h"
+#include "workloads/numa/node_mask.h"
+
+namespace pipeyard::load {
+
+struct Surroundings {
+  // Hotplug of CPUs and memory during the attempt; nullptr: nobody listens.
+  numa::HotplugListener* hotplug = nullptr;
+  // Nodes with memory at this moment; empty: as /sys says.
+  std::function<Result<numa::NodeMask>()> memory_nodes;
+};
+
+}  // namespace pipeyard::load

@@ -34,7 +34,7 @@ class EngineTest(unittest.TestCase):
 
     def test_on_a_kernel_without_weighted_interleave(self):
         self.run_tests(('--nodes', 2, '--kernel', '6.1'), 
-                       'OldKernel.*:Kernel*:*Arenas*:RealPolicyTest.*:TaskPolicyTest.*:BulkTest.*-*Weight*:*HostsWeights')
+                       'OldKernel.*:Kernel*:*Arenas*:RealPolicyTest.*:TaskPolicyTest.*:BulkTest.*:PipePlacementTest.*-*Weight*:*HostsWeights')
 
     def test_the_fastpath_where_only_node_1_has_memory(self):
         self.run_tests(('--nodes', 2, '--memoryless', 0), 'RealFastpathTest.UsesTheNodeThatHasTheMemory')

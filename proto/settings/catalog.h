@@ -29,6 +29,7 @@ struct Row {
   std::span<const std::string_view> targets = {};
   bool is_supported = true;
   std::string_view help = {};
+  Status (*check_text)(std::string_view) = nullptr;
 };
 
 inline constexpr int64_t kKiB = int64_t{1} << 10;

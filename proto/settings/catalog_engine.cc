@@ -2,6 +2,7 @@
 #include <array>
 
 #include "proto/settings/catalog.h"
+#include "proto/settings/policy_text.h"
 
 namespace pipeyard::settings::catalog {
 namespace {
@@ -94,7 +95,8 @@ constexpr std::array<Row, 18> kRows{{
      .help = "pre-faulted arena, or pages given back to the kernel when free"},
     {.name = "engine.policy",
      .targets = kEngine,
-     .help = "memory policy of the engine; absent: placement.memory"},
+     .help = "memory policy of the engine; absent: placement.memory",
+     .check_text = CheckPolicyText},
     {.name = "engine.poll_wakeup",
      .kind = Kind::kChoice,
      .default_value = "poll-usage",

@@ -41,7 +41,8 @@ Catalog* BuildCatalog() {
                                     .workloads = row.workloads,
                                     .targets = row.targets,
                                     .is_supported = row.is_supported,
-                                    .help = row.help});
+                                    .help = row.help,
+                                    .check_text = row.check_text});
     }
   }
   std::sort(built->definitions.begin(), built->definitions.end(),

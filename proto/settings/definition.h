@@ -14,6 +14,7 @@
 #include <span>
 #include <string_view>
 
+#include "base/status.h"
 #include "proto/settings/value.h"
 
 namespace pipeyard::settings {
@@ -47,6 +48,8 @@ struct Definition {
   std::span<const std::string_view> targets = {};
   bool is_supported = true;
   std::string_view help = {};  // one line for docs and messages
+  // kText: what else the word must obey; nullptr: nothing.
+  Status (*check_text)(std::string_view) = nullptr;
 };
 
 struct WorkloadDefinition {

@@ -46,7 +46,7 @@ Status CheckChoice(const Definition& definition, std::string_view word) {
 
 // Words become lines of a canonical text and parts of "a=1;b=2", so neither's separators may stand
 // in them.
-Status CheckText(std::string_view text) {
+Status CheckText(const Definition& definition, std::string_view text) {
   if (text.size() > kMaxTextBytes) {
     return InvalidArgument(
         fmt::format("{} bytes are too long; at most {} were meant", text.size(), kMaxTextBytes));
@@ -60,7 +60,7 @@ Status CheckText(std::string_view text) {
   if (!text.empty() && (text.front() == ' ' || text.back() == ' ')) {
     return InvalidArgument(fmt::format("'{}' begins or ends with a space", Shortened(text)));
   }
-  return Status::Ok();
+  return definition.check_text == nullptr ? Status::Ok() : definition.check_text(text);
 }
 
 Result<int64_t> ParseCount(std::string_view text) {
@@ -144,7 +144,7 @@ Result<Value> ParseValue(const Definition& definition, std::string_view text) {
       PIPEYARD_RETURN_IF_ERROR(CheckChoice(definition, text));
       return Value(std::string(text));
     case Kind::kText:
-      PIPEYARD_RETURN_IF_ERROR(CheckText(text));
+      PIPEYARD_RETURN_IF_ERROR(CheckText(definition, text));
       return Value(std::string(text));
     case Kind::kStructure: {
       PIPEYARD_ASSIGN_OR_RETURN(JsonText json, ParseTopology(text));
@@ -171,7 +171,7 @@ Status CheckValue(const Definition& definition, const Value& value) {
     case Kind::kChoice:
       return CheckChoice(definition, std::get<std::string>(value));
     case Kind::kText:
-      return CheckText(std::get<std::string>(value));
+      return CheckText(definition, std::get<std::string>(value));
     case Kind::kStructure:
       return CheckTopology(std::get<JsonText>(value).text);
   }

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "proto/settings/policy_text.h"
 #include "workloads/load/engine_settings.h"
 
 namespace pipeyard::load {
@@ -289,12 +290,48 @@ TEST(EngineSettings, DefaultsAreTheBaseline) {
   EXPECT_EQ(config->memory_limit_bytes, 0u);
 }
 
-TEST(EngineSettings, APolicyThatIsNoneIsRefusedByName) {
-  const Result<pipe::EngineConfig> config =
-      EngineConfigOf(VariantOf("transfer", {{"engine.policy", Word("bnd:0")}}));
-
-  ASSERT_FALSE(config.ok());
-  EXPECT_NE(config.status().message().find("engine.policy"), std::string::npos);
+TEST(EngineSettings, ASweepAndTheEngineTakeTheSamePolicies) {
+  for (const char* text : {"default",
+                           "local",
+                           "default:0",
+                           "local:",
+                           "preferred:1",
+                           "preferred:0,1",
+                           "preferred",
+                           "preferred:",
+                           "preferred-many:0,1",
+                           "bind:0-1",
+                           "bind:0-1,3",
+                           "bind:1-0",
+                           "bind:0,",
+                           "bind:,0",
+                           "bind:64",
+                           "bind:63",
+                           "bind:-1",
+                           "bind:a",
+                           "bind:0=1",
+                           "bind",
+                           "bnd:0",
+                           "interleave:0,1",
+                           "interleave:0, 1",
+                           "weighted-interleave:0=3,1=1",
+                           "weighted-interleave:0,1",
+                           "weighted-interleave:0=0",
+                           "weighted-interleave:0=256",
+                           "weighted-interleave:0=3,1",
+                           "weighted-interleave:0=3,0=1",
+                           "weighted-interleave:64=1",
+                           "weighted-interleave:",
+                           "Bind:0",
+                           "bind:00",
+                           "bind:0,0",
+                           "bind :0"}) {
+    EXPECT_EQ(settings::CheckPolicyText(text).ok(), memory::ParsePolicy(text).ok()) << text;
+  }
+  const auto refused =
+      settings::MakeVariant("transfer", "engine", {{"engine.policy", Word("bnd:0")}});
+  ASSERT_FALSE(refused.ok());
+  EXPECT_NE(refused.status().message().find("engine.policy"), std::string::npos);
 }
 
 }  // namespace

@@ -10,6 +10,12 @@
 #include "workloads/pipe/poll.h"
 
 namespace pipeyard::pipe {
+namespace {
+
+// Longer than emptying or filling any slab-sized ring takes, shorter than a time slice.
+constexpr int64_t kLongYieldNanos = 100'000;
+
+}  // namespace
 
 Slot& Pipe::SlotAt(uint32_t position) const {
   const uint32_t mask = info_->ring_slots.load(std::memory_order_relaxed) - 1;
@@ -19,19 +25,32 @@ Slot& Pipe::SlotAt(uint32_t position) const {
 bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
   const int64_t deadline = memory::MonotonicNanos() + env_->wait_spin.count();
   const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
+  const auto is_ready = [&] {
+    const HeadTail ends = Ends();
+    return (is_reader
+                ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
+                : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0) ||
+           memory::IsInterrupted(worker.sleeper());
+  };
+  const bool may_yield = worker.MayYield();
+  int64_t now = 0;
   do {
     for (int i = 0; i < 16; ++i) {
-      const HeadTail ends = Ends();
-      const bool is_ready =
-          is_reader
-              ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
-              : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0;
-      if (is_ready || memory::IsInterrupted(worker.sleeper())) return true;
+      if (is_ready()) return true;
       memory::SpinPause();
     }
+    now = memory::MonotonicNanos();
+    if (!may_yield) continue;
     // Whoever is waited for may need this very CPU: spinning on would keep it from there.
     ::sched_yield();
-  } while (memory::MonotonicNanos() < deadline);
+    const int64_t back = memory::MonotonicNanos();
+    if (back - now > kLongYieldNanos && !is_ready()) {
+      // A stranger had the CPU instead. It would take it at each yield, for milliseconds.
+      worker.StopYielding();
+      return false;
+    }
+    now = back;
+  } while (now < deadline);
   return false;
 }
 

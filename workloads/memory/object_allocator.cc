@@ -153,6 +153,14 @@ numa::NodeId ObjectAllocator::AskStrictPolicy(ObjectWorker& worker) {
 ObjectRef ObjectAllocator::AllocateSlowly(ObjectWorker& worker, uint32_t size_bytes,
                                           numa::NodeId node) {
   if (!IsSlabSize(size_bytes)) return AllocateLarge(worker, size_bytes, node);
+  const uint32_t class_index = SlabClassIndex(size_bytes);
+  WorkerClass& mine = worker.state->classes[class_index];
+  // The cpu-slab form's fast path. It is not inline: that costs the other form's a fifth.
+  if (mine.free.count != 0 && node == numa::kNoNode && !is_strict_ &&
+      worker.stock->TryTake(mine.charge_bytes)) {
+    worker.counters->Add(ObjectCounter::kFastAllocations);
+    return PopActive(mine);
+  }
   if (lists_.is_broken()) [[unlikely]] {
     worker.counters->Add(ObjectCounter::kFailures);
     return kNoObject;
@@ -162,8 +170,7 @@ ObjectRef ObjectAllocator::AllocateSlowly(ObjectWorker& worker, uint32_t size_by
   if (node != numa::kNoNode && !lists_.HasMemory(node)) node = numa::kNoNode;
   if (node != numa::kNoNode) worker.counters->Add(ObjectCounter::kExplicitNode);
 
-  const uint32_t class_index = SlabClassIndex(size_bytes);
-  const uint32_t charge_bytes = worker.state->classes[class_index].charge_bytes;
+  const uint32_t charge_bytes = mine.charge_bytes;
   if (!pages_->Charge(*worker.pages, charge_bytes)) {
     worker.counters->Add(ObjectCounter::kChargesRefused);
     worker.counters->Add(ObjectCounter::kFailures);
@@ -190,6 +197,8 @@ void ObjectAllocator::FreeSlowly(ObjectWorker& worker, ObjectRef object, uint32_
   if (!IsSlabSize(size_bytes)) return FreeLarge(worker, object);
   const uint32_t class_index = SlabClassIndex(size_bytes);
   WorkerClass& mine = worker.state->classes[class_index];
+  if (object - mine.active_begin < mine.active_bytes && worker.stock->TryGive(mine.charge_bytes))
+    return PushActive(worker, mine, object);
   pages_->Uncharge(*worker.pages, mine.charge_bytes);
   const bool is_local = IsLocal(worker, object);
   if (!uses_sheaves_) {

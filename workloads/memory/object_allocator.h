@@ -162,10 +162,6 @@ class ObjectAllocator {
         worker.counters->Add(ObjectCounter::kFastAllocations);
         return sheaf.objects()[size - 1];
       }
-      if (mine.free.count != 0 && worker.stock->TryTake(mine.charge_bytes)) {
-        worker.counters->Add(ObjectCounter::kFastAllocations);
-        return PopActive(mine);
-      }
     }
     return AllocateSlowly(worker, size_bytes, node);
   }
@@ -182,10 +178,6 @@ class ObjectAllocator {
         worker.counters->Add(ObjectCounter::kFastFrees);
         sheaf.objects()[size] = object;
         return;
-      }
-      if (object - mine.active_begin < mine.active_bytes &&
-          worker.stock->TryGive(mine.charge_bytes)) {
-        return PushActive(worker, mine, object);
       }
     }
     FreeSlowly(worker, object, size_bytes);

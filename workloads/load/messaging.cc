@@ -12,6 +12,7 @@
 #include "workloads/load/messaging_loop.h"
 #include "workloads/load/resolved_size.h"
 #include "workloads/load/result_fields.h"
+#include "workloads/load/task_limit.h"
 #include "workloads/load/topology_watch.h"
 
 namespace pipeyard::load {
@@ -106,6 +107,9 @@ MessagingParameters MessagingParametersOf(const settings::Variant& variant) {
 Judgement RunMessaging(const settings::Variant& variant, const Surroundings& surroundings,
                        v1::WorkerResult& result) {
   const MessagingParameters parameters = MessagingParametersOf(variant);
+  if (Judgement fits = JudgeTasks(ReadTaskLimits(), parameters.num_workers()); !fits.ok()) {
+    return fits;
+  }
   if (variant.target == "kernel") {
     std::shared_ptr<KernelPipes> pipes;
     const Judgement created =

@@ -11,6 +11,7 @@
 #include "workloads/load/kernel_pipes.h"
 #include "workloads/load/resolved_size.h"
 #include "workloads/load/result_fields.h"
+#include "workloads/load/task_limit.h"
 #include "workloads/load/topology_watch.h"
 #include "workloads/load/transfer_loop.h"
 
@@ -99,6 +100,10 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
 Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
                       v1::WorkerResult& result) {
   const TransferParameters parameters = TransferParametersOf(variant);
+  if (Judgement fits = JudgeTasks(ReadTaskLimits(), parameters.writers + parameters.readers);
+      !fits.ok()) {
+    return fits;
+  }
   if (variant.target == "kernel") {
     std::shared_ptr<KernelPipes> pipes;
     const Judgement created = KernelPipes::Create(1, parameters.pipe_bytes, pipes);

@@ -8,7 +8,7 @@
 
 namespace pipeyard::memory {
 
-bool FutexWait(std::atomic<uint32_t>* word, uint32_t expected, Nanos timeout) {
+bool FutexWait(AtomicWord* word, uint32_t expected, Nanos timeout) {
   timespec relative{};
   timespec* limit = nullptr;
   if (timeout >= Nanos(0)) {
@@ -20,7 +20,7 @@ bool FutexWait(std::atomic<uint32_t>* word, uint32_t expected, Nanos timeout) {
   return result == 0 || errno != ETIMEDOUT;
 }
 
-void FutexWake(std::atomic<uint32_t>* word, int count) {
+void FutexWake(AtomicWord* word, int count) {
   ::syscall(SYS_futex, word, FUTEX_WAKE, count, nullptr, nullptr, 0);
 }
 

@@ -8,14 +8,15 @@
 #include <cstdint>
 
 #include "base/units.h"
+#include "workloads/memory/atomic_word.h"
 
 namespace pipeyard::memory {
 
 // Sleeps while *word == expected, at most `timeout` (negative: without limit). Returns false when
 // the time ran out. Returns true otherwise, also at once when *word differs and after a signal: the
 // caller checks its condition in a loop.
-bool FutexWait(std::atomic<uint32_t>* word, uint32_t expected, Nanos timeout);
+bool FutexWait(AtomicWord* word, uint32_t expected, Nanos timeout);
 // Wakes at most `count` sleepers.
-void FutexWake(std::atomic<uint32_t>* word, int count);
+void FutexWake(AtomicWord* word, int count);
 
 }  // namespace pipeyard::memory

@@ -2,6 +2,8 @@
 
 #include <errno.h>
 
+#include "workloads/pipe/poll.h"
+
 namespace pipeyard::pipe::differential {
 namespace {
 
@@ -67,7 +69,24 @@ Outcome EngineSystem::QueuedBytes(int actor, int file) {
   return {At(file).pipe.QueuedBytes(engine_.worker(actor)), false};
 }
 
-Outcome EngineSystem::Poll(int, FileSet, bool, PollMasks&) { return {-ENOSYS, false}; }
+Outcome EngineSystem::Poll(int actor, FileSet files, bool is_waiting, PollMasks& masks) {
+  PollEntry entries[kMaxFiles];
+  size_t count = 0;
+  masks.fill(0);
+  for (int file = 0; file < kMaxFiles; ++file) {
+    if ((files >> file & 1) != 0) {
+      entries[count++] = {At(file).pipe, At(file).end, kPollIn | kPollOut, 0};
+    }
+  }
+  const int result =
+      pipe::Poll(engine_.worker(actor), {entries, count}, Nanos(is_waiting ? -1 : 0));
+  if (result < 0) return {result, false};
+  count = 0;
+  for (size_t file = 0; file < kMaxFiles; ++file) {
+    if ((files >> file & 1) != 0) masks[file] = entries[count++].revents;
+  }
+  return {result, false};
+}
 Outcome EngineSystem::Watch(int, int) { return {-ENOSYS, false}; }
 Outcome EngineSystem::TakeReady(int, PollMasks&) { return {-ENOSYS, false}; }
 

@@ -18,8 +18,8 @@ namespace {
 // From linux/fs.h; older headers do not have it.
 constexpr int kRwfNoSignal = 0x100;
 
-// What poll is asked for, so that all that it can say is compared.
-constexpr short kEvents = POLLIN | POLLPRI | POLLOUT | POLLRDNORM | POLLWRNORM | POLLRDHUP;
+// What poll is asked for: all that it can say, but for the other names of POLLIN and POLLOUT.
+constexpr short kEvents = POLLIN | POLLPRI | POLLOUT | POLLRDHUP;
 
 thread_local volatile sig_atomic_t t_num_sigpipes = 0;
 

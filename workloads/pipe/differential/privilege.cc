@@ -4,6 +4,7 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -43,6 +44,14 @@ bool BecomeNobody() {
   return ::prctl(PR_SET_DUMPABLE, 1) == 0;
 }
 
+bool GiveUpResource() {
+  __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
+  __user_cap_data_struct data[2] = {};
+  if (::syscall(SYS_capget, &header, data) != 0) return false;
+  data[0].effective &= ~(uint32_t{1} << CAP_SYS_RESOURCE);
+  return ::syscall(SYS_capset, &header, data) == 0;
+}
+
 bool SendAll(int fd, const std::string& text) {
   size_t sent = 0;
   while (sent < text.size()) {
@@ -79,7 +88,8 @@ bool HasUserOfItsOwn() {
   return ::geteuid() >= kFirstOwnId && ::geteuid() < kFirstOwnId + kNumOwnIds;
 }
 
-Result<std::string> RunUnprivileged(const std::function<std::string()>& body) {
+Result<std::string> RunAs(Role role, const std::function<std::string()>& body) {
+  if (role == Role::kAsIs) return body();
   int fds[2];
   if (::pipe(fds) != 0) return ErrnoStatus("pipe", errno);
   const pid_t child = ::fork();
@@ -87,7 +97,8 @@ Result<std::string> RunUnprivileged(const std::function<std::string()>& body) {
   if (child == 0) {
     ::close(fds[0]);
     constexpr int kMayNot = 3;
-    if (!BecomeNobody()) ::_exit(kMayNot);
+    const bool is_done = role == Role::kUnprivileged ? BecomeNobody() : GiveUpResource();
+    if (!is_done) ::_exit(kMayNot);
     ::_exit(SendAll(fds[1], body()) ? 0 : 1);
   }
   ::close(fds[1]);
@@ -103,7 +114,8 @@ Result<std::string> RunUnprivileged(const std::function<std::string()>& body) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
-  return FailedPrecondition("the unprivileged child ended with status " + std::to_string(status));
+  return FailedPrecondition("the child in another role ended with status " +
+                            std::to_string(status));
 }
 
 }  // namespace pipeyard::pipe::differential

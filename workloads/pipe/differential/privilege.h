@@ -2,7 +2,7 @@
 // less. Capabilities are read, never guessed from the user id: root in a container often lacks
 // some.
 //
-// Thread safety: pure reads; RunUnprivileged() from a process with one thread.
+// Thread safety: pure reads; RunAs() from a process with one thread.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,16 @@ Capabilities EffectiveCapabilities();
 // Of /proc/sys/fs. Errors: kNotFound names the file.
 Result<PipeLimits> KernelPipeLimits();
 
-// Whether this process has a user id that RunUnprivileged() chose, so nobody else's pipes count.
+// Whether this process has a user id that RunAs(kUnprivileged) chose, so nobody else's pipes count.
 bool HasUserOfItsOwn();
 
-// Runs `body` in a child process without capabilities, of a user id that nobody else has (pages of
-// pipes are counted by user) where this process may choose one; returns what it returned.
+enum class Role {
+  kAsIs,             // this process
+  kUnprivileged,     // no capabilities, and a user id of its own where this process may choose one
+  kWithoutResource,  // as it is, but without CAP_SYS_RESOURCE
+};
+// Runs `body` in that role, in a child process but for kAsIs; returns what it returned.
 // Errors: kFailedPrecondition when there is no such child or it died.
-Result<std::string> RunUnprivileged(const std::function<std::string()>& body);
+Result<std::string> RunAs(Role role, const std::function<std::string()>& body);
 
 }  // namespace pipeyard::pipe::differential

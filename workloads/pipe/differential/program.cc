@@ -88,9 +88,8 @@ std::string CompareAll(const Arguments& arguments) {
   return report.difference;
 }
 
-Result<std::string> RunAs(const RunSettings& settings, const std::function<std::string()>& body) {
-  if (settings.is_unprivileged) return RunUnprivileged(body);
-  return body();
+Role RoleOf(const RunSettings& settings) {
+  return settings.is_unprivileged ? Role::kUnprivileged : Role::kAsIs;
 }
 
 Result<std::string> ReplayFile(const std::string& path) {
@@ -100,7 +99,7 @@ Result<std::string> ReplayFile(const std::string& path) {
   text << file.rdbuf();
   PIPEYARD_ASSIGN_OR_RETURN(const Program program, ParseProgram(text.str()));
   PIPEYARD_ASSIGN_OR_RETURN(const RunSettings settings, ParseSettings(program.settings));
-  return RunAs(settings, [&] { return Replay(program, MakeEngineSubject); });
+  return RunAs(RoleOf(settings), [&] { return Replay(program, MakeEngineSubject); });
 }
 
 int Main(int argc, char** argv) {
@@ -112,7 +111,7 @@ int Main(int argc, char** argv) {
   const Result<std::string> difference =
       !arguments->replay.empty()
           ? ReplayFile(arguments->replay)
-          : RunAs(arguments->settings, [&] { return CompareAll(*arguments); });
+          : RunAs(RoleOf(arguments->settings), [&] { return CompareAll(*arguments); });
   if (!difference.ok()) {
     std::cerr << "pipe_differential: " << difference.status().ToString() << "\n";
     return 2;

@@ -10,6 +10,7 @@ std::vector<std::pair<std::string, std::string>> FormatSettings(const RunSetting
           {"poll_wakeup", std::string(PollWakeupName(settings.poll_wakeup))},
           {"unprivileged", settings.is_unprivileged ? "on" : "off"},
           {"polls", settings.has_polls ? "on" : "off"},
+          {"watches", settings.has_watches ? "on" : "off"},
           {"actors", std::to_string(settings.num_actors)}};
 }
 
@@ -26,6 +27,8 @@ Result<RunSettings> ParseSettings(const std::vector<std::pair<std::string, std::
       PIPEYARD_ASSIGN_OR_RETURN(settings.is_unprivileged, ParseOnOff(name, value));
     } else if (name == "polls") {
       PIPEYARD_ASSIGN_OR_RETURN(settings.has_polls, ParseOnOff(name, value));
+    } else if (name == "watches") {
+      PIPEYARD_ASSIGN_OR_RETURN(settings.has_watches, ParseOnOff(name, value));
     } else if (name == "actors") {
       if (value.size() != 1 || value[0] < '1' || value[0] > '0' + kMaxActors) {
         return InvalidArgument("actors: 1 to " + std::to_string(kMaxActors));

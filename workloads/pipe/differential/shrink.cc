@@ -5,6 +5,9 @@
 namespace pipeyard::pipe::differential {
 namespace {
 
+// Above, all pairs are too many to try.
+constexpr size_t kFewOperations = 30;
+
 class Shrinker {
  public:
   Shrinker(std::vector<Operation> operations,
@@ -18,7 +21,11 @@ class Shrinker {
         DropChunks(chunk);
         if (chunk == 1) break;
       }
-      for (size_t i = 0; i < operations_.size(); ++i) Simplify(i);
+      if (operations_.size() <= kFewOperations) DropPairs();
+      for (size_t i = 0; i < operations_.size(); ++i) {
+        SimplifyFile(i);
+        SimplifyValue(i);
+      }
     } while (has_changed_ && runs_left_ > 0);
     return std::move(operations_);
   }
@@ -44,7 +51,28 @@ class Shrinker {
     }
   }
 
-  void Simplify(size_t i) {
+  // What was written and what read it, an end opened and the call on it: neither goes alone.
+  void DropPairs() {
+    for (size_t second = operations_.size(); second-- > 1;) {
+      for (size_t first = second; first-- > 0 && second < operations_.size();) {
+        std::vector<Operation> candidate = operations_;
+        candidate.erase(candidate.begin() + Signed(second));
+        candidate.erase(candidate.begin() + Signed(first));
+        Try(std::move(candidate));
+      }
+    }
+  }
+
+  // An earlier file does as well, where one was opened for this alone.
+  void SimplifyFile(size_t i) {
+    for (uint8_t file = 0; file < operations_[i].file; ++file) {
+      std::vector<Operation> candidate = operations_;
+      candidate[i].file = file;
+      if (Try(std::move(candidate))) return;
+    }
+  }
+
+  void SimplifyValue(size_t i) {
     const bool is_number =
         operations_[i].action == Action::kWrite || operations_[i].action == Action::kWriteQuietly ||
         operations_[i].action == Action::kRead || operations_[i].action == Action::kResize;

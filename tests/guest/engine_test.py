@@ -42,10 +42,23 @@ class EngineTest(unittest.TestCase):
     def test_a_second_node_comes_online(self):
         self.run_tests(('--nodes', 2, '--hotplug', 1, '--hotplug-line', 'plug'), 'RealFastpathTest.*')
 
+    def run_worker(self, options, *settings):
+        """Runs `transfer` on the engine; returns exit status and what the worker says."""
+        words = [word for setting in settings for word in ('--set', setting)]
+        result = run(*options, WORKER, 'run', '--workload', 'transfer', '--target', 'engine', '--set', 'warmup=0', *words)
+        return result.returncode, result.stdout.decode(errors='replace') + result.stderr.decode(errors='replace')
+
     def test_the_worker_proves_where_its_memory_lies(self):
-        result = run('--nodes', 2, WORKER, 'run', '--workload', 'transfer', '--target', 'engine', '--set', 'duration=200ms',
-                     '--set', 'warmup=0')
-        output = result.stdout.decode(errors='replace')
-        self.assertEqual(result.returncode, 0, output + result.stderr.decode(errors='replace'))
+        status, output = self.run_worker(('--nodes', 2), 'duration=200ms', 'engine.policy=preferred:1',
+                                         'engine.metadata_placement=policy-node')
+        self.assertEqual(status, 0, output)
         self.assertRegex(output, r'(?m)^message-buffers \(move_pages\):( node [01]: [1-9]\d* pages)+$')
         self.assertRegex(output, r'(?m)^engine-pages \(move_pages\): node 0: [1-9]\d* pages node 1: [1-9]\d* pages$')
+        self.assertRegex(output, r'(?m)^engine-metadata \(move_pages\): node 1: [1-9]\d* pages$')
+
+    def test_an_attempt_during_which_a_node_comes_online_is_void(self):
+        status, output = self.run_worker(('--nodes', 2, '--hotplug', 1), 'duration=10s', 'engine.fastpath=on')
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, r'^void \(topology_changed\): .*node1 add')
+        self.assertRegex(output, r'(?m)^ +fastpath_page_pages +[1-9]')
+        self.assertRegex(output, r'(?m)^ +fastpath_pages_after_online +\d')

@@ -1,13 +1,14 @@
 // The single-node fastpath on a real machine: the one node's real id, and the flip when a second
 // node comes online.
+#include "workloads/numa/hotplug.h"
+
 #include <gtest/gtest.h>
-#include <linux/netlink.h>
+#include <poll.h>
 #include <sched.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <fstream>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -19,32 +20,6 @@ namespace {
 
 using memory::AllocationPath;
 using memory::FastpathSwitches;
-
-// What the kernel tells udev: each message is the event, then settings, all ended by NUL.
-class Uevents {
- public:
-  Uevents() : socket_(::socket(AF_NETLINK, SOCK_DGRAM | SOCK_CLOEXEC, NETLINK_KOBJECT_UEVENT)) {
-    sockaddr_nl address = {};
-    address.nl_family = AF_NETLINK;
-    address.nl_groups = 1;
-    is_bound_ = ::bind(socket_, reinterpret_cast<sockaddr*>(&address), sizeof(address)) == 0;
-  }
-  ~Uevents() { ::close(socket_); }
-
-  bool is_bound() const { return is_bound_; }
-  // Waits for the next one; its first line, such as "add@/devices/system/node/node1".
-  std::string Next() {
-    char text[8192];
-    const ssize_t size = ::recv(socket_, text, sizeof(text) - 1, 0);
-    if (size <= 0) return "";
-    text[size] = '\0';
-    return text;
-  }
-
- private:
-  const int socket_;
-  bool is_bound_ = false;
-};
 
 // The nodes whose memory this process may use. Behind a node that came online they follow a moment
 // later, without an event; until then mbind() refuses the node.
@@ -87,18 +62,19 @@ TEST_F(RealFastpathTest, IsOffOnceASecondNodeIsThere) {
   Create(options);
   PageWorker worker = pages_->MakeWorker(0);
   worker.policy.SetPolicy(memory::ParsePolicy("preferred:1").value());
-  Uevents events;
-  ASSERT_TRUE(events.is_bound());
+  const auto listener = numa::HotplugListener::Open();
+  ASSERT_TRUE(listener.ok()) << listener.status().message();
   const PageId before = pages_->Allocate(worker);
   EXPECT_EQ(KernelsNodeOf(before), 0);
   EXPECT_TRUE(pages_->IsFastpathOn(AllocationPath::kPage));
 
   std::printf("\nplug\n");
   std::fflush(stdout);
-  while (!RealTopology().memory_nodes().Contains(kSecond)) {
-    const std::string event = events.Next();
-    ASSERT_NE(event, "");
-    std::printf("%s\n", event.c_str());
+  std::set<std::string> events;
+  while (!events.contains("node1 add") || !RealTopology().memory_nodes().Contains(kSecond)) {
+    pollfd readable = {(*listener)->fd(), POLLIN, 0};
+    ASSERT_EQ(::poll(&readable, 1, /*timeout=*/-1), 1);
+    for (const numa::HotplugEvent& event : (*listener)->Read()) events.insert(event.ToString());
   }
   while (!MemoryAllowed().Contains(kSecond)) ::sched_yield();
   const Status status = pages_->OnlineNode(kSecond);

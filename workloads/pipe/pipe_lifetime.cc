@@ -231,6 +231,11 @@ int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
     worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeAll(env_->region));
     worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeAll(env_->region));
   }
+  // The kernel wakes whoever waits for the other end of a FIFO, and with them all of this queue:
+  // watches of a read end report when an end that had no file gets one.
+  if ((reader_change > 0 && readers == 1) || (writer_change > 0 && writers == 1)) {
+    worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeAll(env_->region));
+  }
   if (info_->files != 0) return 0;
 
   ReleasePages(worker);

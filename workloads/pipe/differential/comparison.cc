@@ -28,7 +28,10 @@ constexpr uint32_t kRarely = 4;
 constexpr uint32_t kAlways = 1;
 
 CheckOptions ChecksFor(const RunSettings& settings, uint32_t interval) {
-  return {.has_polls = settings.has_polls, .interval = interval, .page_bytes = PageBytes()};
+  return {.has_polls = settings.has_polls,
+          .interval = interval,
+          .page_bytes = PageBytes(),
+          .has_write_watches = settings.wakeup == Wakeup::kWasFull};
 }
 
 // What a fresh subject differs in, the ballast being held; empty: nothing.

@@ -35,6 +35,7 @@ Outcome EngineSystem::Open(int actor, int file, PipeEnd end, int new_file) {
 }
 
 Outcome EngineSystem::Close(int actor, int file) {
+  Unwatch(file);
   const File closed = std::exchange(At(file), File());
   Pipe pipe = closed.pipe;
   Worker& worker = engine_.worker(actor);
@@ -87,13 +88,39 @@ Outcome EngineSystem::Poll(int actor, FileSet files, bool is_waiting, PollMasks&
   }
   return {result, false};
 }
-Outcome EngineSystem::Watch(int, int) { return {-ENOSYS, false}; }
-Outcome EngineSystem::TakeReady(int, PollMasks&) { return {-ENOSYS, false}; }
+Outcome EngineSystem::Watch(int actor, int file) {
+  std::unique_ptr<WatchSet>& set = watches_[static_cast<size_t>(actor)];
+  if (set == nullptr) set = std::make_unique<WatchSet>(engine_.worker(actor));
+  const int error = set->Add(At(file).pipe, At(file).end, kPollIn | kPollOut, WatchTrigger::kEdge,
+                             static_cast<uint64_t>(file));
+  if (error == 0) watched_[static_cast<size_t>(actor)] |= FileSet{1} << file;
+  return {-error, false};
+}
+
+Outcome EngineSystem::TakeReady(int actor, PollMasks& masks) {
+  masks.fill(0);
+  WatchSet* const set = watches_[static_cast<size_t>(actor)].get();
+  if (set == nullptr) return {};
+  WatchSet::Event events[kMaxFiles];
+  const int count = set->Wait(events, Nanos(0));
+  for (int i = 0; i < count; ++i) masks[events[i].tag] = events[i].events;
+  return {count, false};
+}
+
+// epoll forgets a file when it is closed.
+void EngineSystem::Unwatch(int file) {
+  for (size_t actor = 0; actor < kMaxActors; ++actor) {
+    if ((watched_[actor] >> file & 1) == 0) continue;
+    watched_[actor] &= ~(FileSet{1} << file);
+    watches_[actor]->Remove(At(file).pipe, At(file).end);
+  }
+}
 
 void EngineSystem::Reset() {
   for (int file = 0; file < kMaxFiles; ++file) {
     if (At(file).pipe.IsValid()) Close(0, file);
   }
+  for (auto& set : watches_) set.reset();
 }
 
 }  // namespace pipeyard::pipe::differential

@@ -5,9 +5,11 @@
 #pragma once
 
 #include <array>
+#include <memory>
 
 #include "workloads/pipe/differential/pipe_system.h"
 #include "workloads/pipe/engine.h"
+#include "workloads/pipe/watch.h"
 
 namespace pipeyard::pipe::differential {
 
@@ -50,8 +52,13 @@ class EngineSystem : public PipeSystem {
   Engine& engine() { return engine_; }
 
  private:
+  void Unwatch(int file);
+
   Engine& engine_;
   std::array<File, kMaxFiles> files_{};
+  // By actor: its watches, made with the first one, and the files that they watch.
+  std::array<std::unique_ptr<WatchSet>, kMaxActors> watches_;
+  std::array<FileSet, kMaxActors> watched_{};
 };
 
 }  // namespace pipeyard::pipe::differential

@@ -36,6 +36,20 @@ class FileTable {
     return count;
   }
 
+  // The engine watches an end of a pipe where the kernel watches a file: one watch each.
+  bool MayWatch(int actor, int file) const {
+    const FileSet watched = watched_[Index(actor)];
+    if ((watched >> file & 1) != 0) return true;
+    for (int other = 0; other < kMaxFiles; ++other) {
+      if ((watched >> other & 1) != 0 && files_[Index(other)].pipe == files_[Index(file)].pipe &&
+          files_[Index(other)].end == files_[Index(file)].end) {
+        return false;
+      }
+    }
+    return true;
+  }
+  void Watch(int actor, int file) { watched_[Index(actor)] |= FileSet{1} << file; }
+
   void Create(int file, FileFlags flags) {
     files_[Index(file)] = {true, PipeEnd::kRead, num_pipes_, flags};
     files_[Index(file + 1)] = {true, PipeEnd::kWrite, num_pipes_, flags};
@@ -44,13 +58,17 @@ class FileTable {
   void Open(int file, PipeEnd end, int new_file) {
     files_[Index(new_file)] = {true, end, files_[Index(file)].pipe, kFlagsOfOpen};
   }
-  void Close(int file) { files_[Index(file)].is_open = false; }
+  void Close(int file) {
+    files_[Index(file)].is_open = false;
+    for (FileSet& watched : watched_) watched &= ~(FileSet{1} << file);
+  }
   void SetFlags(int file, FileFlags flags) { files_[Index(file)].flags = flags; }
 
  private:
   static size_t Index(int file) { return static_cast<size_t>(file); }
 
   std::array<File, kMaxFiles> files_{};
+  std::array<FileSet, kMaxActors> watched_{};
   int num_pipes_ = 0;  // ever created
 };
 

@@ -20,7 +20,7 @@ struct RunSettings {
   PollWakeup poll_wakeup = PollWakeup::kPollUsage;
   bool is_unprivileged = false;
   bool has_polls = true;
-  bool has_watches = false;  // edge-triggered ones; not without polls
+  bool has_watches = true;  // edge-triggered ones; not without polls
   int num_actors = 1;
 };
 

@@ -84,6 +84,9 @@ bool SequentialRun::IsApplicable(const Operation& operation) {
       return (operation.value & table_.OpenFiles()) != 0;
     case Action::kTakeReady:
       return true;
+    case Action::kWatch:
+      return table_.IsOpen(file) && table_.MayWatch(operation.actor, file) &&
+             (options_.has_write_watches || table_.file(file).end == PipeEnd::kRead);
     case Action::kWaitPoll:
     case Action::kInterrupt:
       return false;
@@ -93,7 +96,6 @@ bool SequentialRun::IsApplicable(const Operation& operation) {
     case Action::kResize:
     case Action::kCapacity:
     case Action::kQueuedBytes:
-    case Action::kWatch:
       break;
   }
   return table_.IsOpen(file);
@@ -170,6 +172,7 @@ void SequentialRun::Apply(const Operation& operation) {
       return Compare("queued bytes", outcome, subject_.QueuedBytes(actor, file));
     case Action::kWatch:
       outcome = reference_.Watch(actor, file);
+      table_.Watch(actor, file);
       return Compare("watch", outcome, subject_.Watch(actor, file));
     case Action::kPoll:
     case Action::kTakeReady:

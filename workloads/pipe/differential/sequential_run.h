@@ -32,6 +32,8 @@ struct CheckOptions {
   // bytes or that did less than it was asked for.
   uint32_t interval = 4;
   uint32_t page_bytes = 4096;
+  // Off where the subject wakes writers more often than the kernel, by its settings.
+  bool has_write_watches = true;
 };
 
 class SequentialRun {

@@ -42,10 +42,11 @@ class EngineTest(unittest.TestCase):
     def test_a_second_node_comes_online(self):
         self.run_tests(('--nodes', 2, '--hotplug', 1, '--hotplug-line', 'plug'), 'RealFastpathTest.*')
 
-    def run_worker(self, options, *settings):
-        """Runs `transfer` on the engine; returns exit status and what the worker says."""
+    def run_worker(self, options, *settings, program=()):
+        """Runs `transfer` on the engine, by `program` if given; returns exit status and what the worker says."""
         words = [word for setting in settings for word in ('--set', setting)]
-        result = run(*options, WORKER, 'run', '--workload', 'transfer', '--target', 'engine', '--set', 'warmup=0', *words)
+        result = run('--file', WORKER, *options, *program, WORKER, 'run', '--workload', 'transfer', '--target', 'engine',
+                     '--set', 'warmup=0', *words)
         return result.returncode, result.stdout.decode(errors='replace') + result.stderr.decode(errors='replace')
 
     def test_the_worker_proves_where_its_memory_lies(self):
@@ -57,8 +58,15 @@ class EngineTest(unittest.TestCase):
         self.assertRegex(output, r'(?m)^engine-metadata \(move_pages\): node 1: [1-9]\d* pages$')
 
     def test_an_attempt_during_which_a_node_comes_online_is_void(self):
-        status, output = self.run_worker(('--nodes', 2, '--hotplug', 1), 'duration=10s', 'engine.fastpath=on')
+        # "plug" once writer and reader have used half a second between them.
+        script = '''"$0" "$@" & worker=$!
+                    until [ "$(ls /proc/$worker/task | wc -l)" -ge 3 ]; do sleep 0.05; done
+                    used() { read -r line </proc/$worker/stat; set -- ${line##*)}; echo $((${12} + ${13})); }
+                    before=$(used); until [ $(($(used) - before)) -ge 50 ]; do sleep 0.05; done
+                    echo plug; wait $worker'''
+        status, output = self.run_worker(('--nodes', 2, '--hotplug', 1, '--hotplug-line', 'plug'), 'duration=10s',
+                                         'engine.fastpath=on', program=('sh', '-c', script))
         self.assertEqual(status, 1, output)
-        self.assertRegex(output, r'^void \(topology_changed\): .*node1 add')
+        self.assertRegex(output, r'(?m)^void \(topology_changed\): .*node1 add')
         self.assertRegex(output, r'(?m)^ +fastpath_page_pages +[1-9]')
         self.assertRegex(output, r'(?m)^ +fastpath_pages_after_online +\d')

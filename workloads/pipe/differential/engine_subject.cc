@@ -24,7 +24,8 @@ Result<std::unique_ptr<Engine>> MakeEngine(const RunSettings& settings) {
   setup.config.page_cache = settings.page_cache;
   setup.config.wakeup = settings.wakeup;
   setup.config.poll_wakeup = settings.poll_wakeup;
-  setup.worker_cpus.assign(static_cast<size_t>(settings.num_actors), 0);
+  // One more, for whoever looks while the actors wait.
+  setup.worker_cpus.assign(static_cast<size_t>(settings.num_actors) + 1, 0);
   setup.page_bytes = page_bytes;
   setup.limits = limits;
   setup.extra_pipes = kMaxFiles / 2 + ballast;

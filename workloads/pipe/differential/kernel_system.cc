@@ -66,10 +66,6 @@ bool KernelSystem::CanWriteQuietly() {
   return is_known;
 }
 
-void KernelSystem::RegisterActor(int actor) {
-  threads_[static_cast<size_t>(actor)] = static_cast<pid_t>(::syscall(SYS_gettid));
-}
-
 Outcome KernelSystem::Create(int, int read_file, int write_file, FileFlags flags) {
   int fds[2];
   const Outcome outcome = ResultOf(::pipe2(fds, O_CLOEXEC | StatusFlags(flags)));

@@ -21,8 +21,8 @@ class KernelSystem : public PipeSystem {
 
   // Whether pwritev2(2) knows RWF_NOSIGNAL for pipes (Linux 6.18): else nobody can write quietly.
   static bool CanWriteQuietly();
-  // Where Interrupt() sends its signal. Called by the actor's own thread.
-  void RegisterActor(int actor);
+  // Where Interrupt() sends its signal.
+  void RegisterActor(int actor, pid_t thread) { threads_[static_cast<size_t>(actor)] = thread; }
   pid_t ThreadOf(int actor) const { return threads_[static_cast<size_t>(actor)]; }
 
   Outcome Create(int actor, int read_file, int write_file, FileFlags flags) override;

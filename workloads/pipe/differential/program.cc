@@ -13,6 +13,7 @@
 #include <sstream>
 #include <string>
 
+#include "workloads/pipe/differential/actor_comparison.h"
 #include "workloads/pipe/differential/comparison.h"
 #include "workloads/pipe/differential/privilege.h"
 
@@ -73,11 +74,20 @@ Result<Arguments> ParseArguments(int argc, char** argv) {
   return arguments;
 }
 
+ComparisonReport CompareOnce(const Arguments& arguments) {
+  if (arguments.settings.num_actors == 1) {
+    return Compare(arguments.settings, MakeEngineSubject, arguments.seed, arguments.operations);
+  }
+  ActorReport report =
+      CompareActors(arguments.settings, MakeEngineSystem, arguments.seed, arguments.operations);
+  if (!report.is_usable) report.report.difference = "/proc does not tell what a thread waits for";
+  return report.report;
+}
+
 // What differed, after a line of numbers; empty: nothing.
 std::string CompareAll(const Arguments& arguments) {
   const auto begin = std::chrono::steady_clock::now();
-  const ComparisonReport report =
-      Compare(arguments.settings, MakeEngineSubject, arguments.seed, arguments.operations);
+  const ComparisonReport report = CompareOnce(arguments);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   std::printf("PIPEYARD_SEED=%llu: %llu operations in %llu programs, %.1f s, %.0f operations/s\n",
               static_cast<unsigned long long>(arguments.seed),
@@ -99,7 +109,10 @@ Result<std::string> ReplayFile(const std::string& path) {
   text << file.rdbuf();
   PIPEYARD_ASSIGN_OR_RETURN(const Program program, ParseProgram(text.str()));
   PIPEYARD_ASSIGN_OR_RETURN(const RunSettings settings, ParseSettings(program.settings));
-  return RunAs(RoleOf(settings), [&] { return Replay(program, MakeEngineSubject); });
+  return RunAs(RoleOf(settings), [&] {
+    return settings.num_actors == 1 ? Replay(program, MakeEngineSubject)
+                                    : ReplayActors(program, MakeEngineSystem);
+  });
 }
 
 int Main(int argc, char** argv) {

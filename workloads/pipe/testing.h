@@ -7,9 +7,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <functional>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -117,6 +119,37 @@ inline std::string StreamBytes(uint64_t position, size_t size) {
     data.append(period, (position + data.size()) % period.size(), size - data.size());
   }
   return data;
+}
+
+// Each of the first `writers` workers sends `messages` of `size` bytes, the next `readers` workers
+// read until the end. Returns the sum of the bytes received.
+inline uint64_t Pump(TestEngine& engine, int writers, int readers, uint64_t messages, size_t size) {
+  std::vector<std::thread> threads;
+  std::atomic<uint64_t> received{0};
+  for (int i = 0; i < readers; ++i) {
+    threads.emplace_back([&, i] {
+      std::string data(size, '\0');
+      for (;;) {
+        const IoResult result = engine.pipe().Read(engine.worker(writers + i), data.data(), size);
+        if (result.bytes <= 0) break;
+        received += static_cast<uint64_t>(result.bytes);
+      }
+    });
+  }
+  std::atomic<int> writing{writers};
+  for (int i = 0; i < writers; ++i) {
+    threads.emplace_back([&, i] {
+      const std::string data(size, static_cast<char>('a' + i));
+      for (uint64_t message = 0; message < messages; ++message) {
+        if (engine.pipe().Write(engine.worker(i), data.data(), size).bytes !=
+            static_cast<int64_t>(size))
+          break;
+      }
+      if (--writing == 0) engine.pipe().CloseWriter(engine.worker(i));
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return received;
 }
 
 class EveryCache : public ::testing::TestWithParam<PageCache> {

@@ -5,6 +5,7 @@
 
 #include <atomic>
 
+#include "workloads/pipe/poll.h"
 #include "workloads/pipe/testing.h"
 
 namespace pipeyard::pipe {
@@ -82,6 +83,32 @@ TEST_P(WakeUps, AWriteWakesAllNonExclusiveWaitersToo) {
   info().mutex.Unlock();
 
   EXPECT_EQ(WokenBy([&] { engine_.Write(1); }), (Woken{2, 0}));
+}
+
+TEST_P(WakeUps, OncePolledEveryWriteWakesOneReader) {
+  PollEntry entry{engine_.pipe(), PipeEnd::kWrite, kPollOut};
+  Poll(engine_.worker(), {&entry, 1}, Nanos(0));
+  engine_.Write(1);
+
+  EXPECT_EQ(WokenBy([&] { engine_.Write(1); }), (Woken{1, 0}));
+  EXPECT_EQ(WokenBy([&] { engine_.Write(kPage); }), (Woken{1, 0}));
+}
+
+TEST_P(WakeUps, AReadOfAFullPipeWakesPollersOfTheWriteEndToo) {
+  engine_.Write(16 * kPage);
+  static_cast<void>(info().mutex.Lock());
+  Join(info().writers_waiting, 7, false);
+  info().mutex.Unlock();
+
+  EXPECT_EQ(WokenBy([&] { engine_.Read(kPage); }), (Woken{0, 2}));
+}
+
+TEST_P(WakeUps, ResizingWakesOneWriter) {
+  engine_.Write(16 * kPage);
+
+  EXPECT_EQ(WokenBy([&] { engine_.pipe().Resize(engine_.worker(), 32 * kPage); }), (Woken{0, 1}));
+  EXPECT_EQ(WokenBy([&] { engine_.pipe().Resize(engine_.worker(), 4 * kPage); }), (Woken{0, 0}))
+      << "refused: busy";
 }
 
 TEST_P(WakeUps, AReadThatFreesASlotOfAFullPipeWakesOneWriter) {

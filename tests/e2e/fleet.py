@@ -166,8 +166,8 @@ class FleetTest(unittest.TestCase):
             except ProcessLookupError:
                 pass
 
-    def assert_each_sample_stored_once(self, run, trials):
-        """What `run show` says and what lies in the database agree: one ok attempt a trial, one throughput a trial."""
+    def assert_each_sample_stored_once(self, run, trials, metric='throughput'):
+        """What `run show` says and what lies in the database agree: one ok attempt a trial, one sample of `metric` a trial."""
         shown = self.trials(run)
         self.assertEqual(len(shown), trials)
         for trial in shown:
@@ -176,7 +176,7 @@ class FleetTest(unittest.TestCase):
         with self.database() as db:
             ids = [a['id'] for t in shown for a in t['attempts'] if a['outcome'] == 'ok']
             for attempt in ids:
-                count = db.execute(self.samples_of_attempt(), (attempt, 'throughput')).fetchone()[0]
+                count = db.execute(self.samples_of_attempt(), (attempt, metric)).fetchone()[0]
                 self.assertEqual(count, 1, attempt)
 
     def database(self):

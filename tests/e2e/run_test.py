@@ -49,6 +49,20 @@ compare: { factor: engine.page_cache, baseline: two-page }
         diff = self.json('diff', run)
         self.assertTrue(diff['references'])
 
+    def test_messaging_runs_in_threads_and_processes_on_both_targets(self):
+        self.fleet('host1')
+        text = '''sweep: messaging
+workload: messaging
+parameters: { groups: 2, fds: 2, loops: 20 }
+factors: { target: [engine, kernel], workers: [threads, processes] }
+compare: { factor: workers, baseline: threads }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 4)
+        self.assert_each_sample_stored_once(run, 24, 'message_rate')
+        self.assertEqual({r['metric'] for r in self.json('diff', run)['rows']}, {'message_rate', 'time'})
+
     def test_two_agents_run_the_same_cells_and_never_at_once(self):
         self.fleet('host1', 'host2')
         run = self.submit(sweep())

@@ -25,16 +25,15 @@ uint32_t PageAllocator::AllocateBulk(PageWorker& worker, std::span<PageId> out,
   // One page is all that an accounted request gets, whatever its policy.
   const bool is_one_enough = options.is_accounted && controller_.is_on();
   TaskPolicy& task = worker.policy;
-  const uint64_t restricted = task.policy.nodes.bits() & context.allowed.bits();
-  const numa::NodeMask nodes =
-      restricted != 0 ? numa::NodeMask::FromBits(restricted) : context.allowed;
-  // After a short call the others are still asked: the answer is only looked at by single steps.
+  const numa::NodeMask nodes = UsableNodes(task.policy, context);
+  // After a short call the others are still asked: the answer is only looked at by single steps,
+  // which an accounted request ends with its first page.
   const auto call = [&](numa::NodeId node, uint64_t pages) {
     if (is_one_enough && num_got != 0) return false;
     const uint32_t got =
         BulkCallOn(worker, {node, context.allowed}, out.subspan(num_got, pages), options);
     num_got += got;
-    return got != 0;
+    return got != 0 && !is_one_enough;
   };
   switch (task.policy.mode) {
     case numa::PolicyMode::kWeightedInterleave:

@@ -72,6 +72,16 @@ TEST(PageBulk, AccountedItGivesOnePageUnderEveryPolicy) {
   }
 }
 
+TEST(PageBulk, AccountedSingleStepsMoveInterleavingOnByTheOnePageTheyGot) {
+  PageFixture f(MakeTopology(2), 100);
+  PageWorker worker = f.Worker(0, "weighted-interleave:0=3,1=1");
+  std::vector<PageId> pages(8);
+
+  ASSERT_EQ(f.allocator->AllocateBulk(worker, pages, {BulkAlgorithm::kSingleStep, true}), 1u);
+  EXPECT_EQ(worker.policy.state, (InterleaveState{.prev = 0, .carry = 2}));
+  EXPECT_EQ(f.Count(PageCounter::kBulkCalls), 1u);
+}
+
 TEST(PageBulk, OnePageTakesTheSinglePath) {
   PageFixture f(MakeTopology(2), 10);
   PageWorker filler = f.Worker(0, "bind:0");

@@ -69,15 +69,16 @@ ObjectAnswer AnswerSlab(MetadataPlacement placement, ObjectAnswer answer, TaskPo
     return answer;
   }
   if (placement == MetadataPlacement::kStrictPolicy) {
-    answer.node = memory::StrictSlabNode(task, context);
+    answer.node = memory::StrictSlabNode(task, context, context.allowed);
     if (answer.node != numa::kNoNode) {
       answer.asker = Asker::kSlabAllocator;
       answer.why = fmt::format("the slab allocator asks the policy, which says node {}: {}",
                                answer.node, PolicyReason(task.policy, answer.node, context.local));
       return answer;
     }
-    answer.why = task.policy.mode == numa::PolicyMode::kDefault
-                     ? "there is no policy to ask, so: "
+    answer.why = task.policy.mode == numa::PolicyMode::kDefault ? "there is no policy to ask, so: "
+                 : context.allowed.Count() < 2
+                     ? "there is one node only, so the policy is not asked: "
                      : "the binding allows the CPU's own node, so the policy is not asked: ";
   } else {
     answer.why = "nobody asks the policy: ";

@@ -196,6 +196,19 @@ TEST(ExplainMetadata, ASmallResizeAsksOnceMoreAndTheCutOffFollowsThePage) {
   EXPECT_EQ(large_pages["placements"][0]["objects"][2]["source"], "slab");
 }
 
+// As the engine: slab_strict_numa is off there, and interleaving stands still.
+TEST(ExplainMetadata, StrictPolicyAsksNobodyOnOneNode) {
+  const json answer = Metadata({"--policy", "interleave:0", "--placement", "strict-policy",
+                                "--nodes", "1"})["placements"][0];
+
+  for (const json& object : answer["objects"]) {
+    EXPECT_TRUE(object["asked_by"].is_null());
+    EXPECT_TRUE(object["node"].is_null());
+    EXPECT_THAT(object["why"].get<std::string>(), HasSubstr("one node only"));
+  }
+  EXPECT_EQ(answer["end"], (json{{"prev", 63}, {"carry", 0}}));
+}
+
 TEST(ExplainMetadata, DistancesAndTheCpusNodeDecideWhatIsNearest) {
   const json answer =
       Metadata({"--policy", "bind:0,1", "--placement", "policy-node", "--nodes", "3", "--distances",

@@ -56,7 +56,8 @@ numa::NodeId SlabNode(TaskPolicy& task, const PolicyContext& context) {
     case PolicyMode::kInterleave:
       return StepInterleave(UsableNodes(policy, context), task.state);
     case PolicyMode::kWeightedInterleave:
-      return StepWeighted(UsableNodes(policy, context), WeightsOf(policy, *context.host_weights), task.state);
+      return StepWeighted(UsableNodes(policy, context), WeightsOf(policy, *context.host_weights),
+                          task.state);
     case PolicyMode::kBind:
     case PolicyMode::kPreferredMany:
       return NearestOf(UsableNodes(policy, context), context);
@@ -64,10 +65,12 @@ numa::NodeId SlabNode(TaskPolicy& task, const PolicyContext& context) {
   return context.local;
 }
 
-numa::NodeId StrictSlabNode(TaskPolicy& task, const PolicyContext& context) {
+numa::NodeId StrictSlabNode(TaskPolicy& task, const PolicyContext& context,
+                            numa::NodeMask memory_nodes) {
   const PolicyMode mode = task.policy.mode;
-  if (mode == PolicyMode::kDefault) return numa::kNoNode;
-  if (mode == PolicyMode::kBind && UsableNodes(task.policy, context).Contains(context.local)) return numa::kNoNode;
+  if (mode == PolicyMode::kDefault || memory_nodes.Count() < 2) return numa::kNoNode;
+  if (mode == PolicyMode::kBind && UsableNodes(task.policy, context).Contains(context.local))
+    return numa::kNoNode;
   return SlabNode(task, context);
 }
 

@@ -43,9 +43,11 @@ constexpr uint64_t MaxSlabSlots(uint64_t page_bytes) {
 numa::NodeId SlabNode(TaskPolicy& task, const PolicyContext& context);
 
 // What the slab allocator makes of a request for no node in particular under kStrictPolicy: kNoNode
-// for a task without a policy and for a binding that allows the local node (the policy is then not
-// asked), else SlabNode().
-numa::NodeId StrictSlabNode(TaskPolicy& task, const PolicyContext& context);
+// on a machine with one node (`memory_nodes`: those with memory, whatever the cpuset; the kernel's
+// static key is off there), for a task without a policy, and for a binding that allows the local
+// node (the policy is not asked in any of these), else SlabNode().
+numa::NodeId StrictSlabNode(TaskPolicy& task, const PolicyContext& context,
+                            numa::NodeMask memory_nodes);
 
 // How one object is to be allocated.
 struct ObjectRequest {

@@ -53,7 +53,7 @@ TEST(SlabNode, FollowsEachModesRule) {
     Task slab(c.policy);
     EXPECT_EQ(SlabNode(slab.task, slab.context), c.slab);
     Task strict(c.policy);
-    EXPECT_EQ(StrictSlabNode(strict.task, strict.context), c.strict);
+    EXPECT_EQ(StrictSlabNode(strict.task, strict.context, strict.context.allowed), c.strict);
   }
 }
 
@@ -61,7 +61,7 @@ TEST(SlabNode, OnlyInterleavingMovesTheTaskOn) {
   for (const char* policy : {"default", "local", "preferred:3", "bind:0,3", "preferred-many:0,3"}) {
     Task t(policy);
     SlabNode(t.task, t.context);
-    StrictSlabNode(t.task, t.context);
+    StrictSlabNode(t.task, t.context, t.context.allowed);
     EXPECT_EQ(t.task.state, InterleaveState{}) << policy;
   }
   Task plain("interleave:1,3");
@@ -193,8 +193,15 @@ TEST(StrictPolicy, LeavesTheQuestionToTheSlabAllocatorWhichAsksForEachObject) {
   EXPECT_EQ(creation.info.node, kNoNode);
   EXPECT_EQ(creation.ring.node, kNoNode);
   EXPECT_EQ(t.task.state, InterleaveState{});
-  EXPECT_EQ(StrictSlabNode(t.task, t.context), 1);
-  EXPECT_EQ(StrictSlabNode(t.task, t.context), 3);
+  EXPECT_EQ(StrictSlabNode(t.task, t.context, t.context.allowed), 1);
+  EXPECT_EQ(StrictSlabNode(t.task, t.context, t.context.allowed), 3);
+}
+
+TEST(StrictPolicy, OnAMachineWithOneNodeNobodyIsAsked) {
+  Task t("interleave:2");
+
+  EXPECT_EQ(StrictSlabNode(t.task, t.context, NodeMask::Of({2})), kNoNode);
+  EXPECT_EQ(t.task.state, InterleaveState{});
 }
 
 TEST(MetadataPlacement, NamesAreReadBackAndOthersRefused) {

@@ -139,13 +139,11 @@ uint32_t ObjectAllocator::NumPartialSlabs(uint32_t size_bytes, numa::NodeId node
 }
 
 numa::NodeId ObjectAllocator::AskStrictPolicy(ObjectWorker& worker) {
-  // The kernel's static key is off on a machine with one node.
   const numa::NodeMask online =
       numa::NodeMask::FromBits(pages_->gates().memory_nodes.load(std::memory_order_relaxed));
-  if (online.Count() < 2) return numa::kNoNode;
   PolicyContext& context = worker.pages->context;
   context.allowed = pages_->AllowedNodes();
-  const numa::NodeId node = StrictSlabNode(worker.pages->policy, context);
+  const numa::NodeId node = StrictSlabNode(worker.pages->policy, context, online);
   if (node != numa::kNoNode) worker.counters->Add(ObjectCounter::kStrictQueries);
   return node;
 }

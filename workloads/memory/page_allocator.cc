@@ -94,7 +94,7 @@ PageId PageAllocator::AllocateChosen(PageWorker& worker, const PageChoice& choic
   if (choice.is_first_pass) {
     walk.may_reclaim = false;
     page = WalkNodes(worker, walk, order);
-    if (page == kNoPage) {
+    if (page == kNoPage && !flags.this_node_only) {
       page = WalkNodes(worker, {choice.node, AllowedNodes(), !flags.no_wait}, order);
     }
   } else {

@@ -254,6 +254,18 @@ TEST(PagePolicy, PreferredManyUsesItsNodesBeforeAnyOther) {
   EXPECT_EQ(f.Nodes(worker, 7), (std::vector<int>{1, 1, 2, 2, 0, 0, -1}));
 }
 
+TEST(PagePolicy, ABlockOfThisNodeOnlyStaysThereUnderPreferredMany) {
+  PageFixture f(MakeTopology(2), 100);
+  PageWorker worker = f.Worker(0, "preferred-many:0");
+  const AllocationFlags here{.this_node_only = true};
+  std::set<int> nodes;
+  for (PageId page; (page = f.allocator->AllocateBlock(worker, 0, numa::kNoNode, here)) != kNoPage;)
+    nodes.insert(f.allocator->NodeOf(page));
+
+  EXPECT_EQ(nodes, std::set<int>{0});
+  EXPECT_EQ(f.allocator->node(1).num_free(), f.allocator->node(1).num_pages());
+}
+
 TEST(PagePolicy, TheFirstPassOfPreferredManyReclaimsNothing) {
   struct Counting final : Shrinker {
     uint64_t Shrink(PageWorker&, uint64_t) override {

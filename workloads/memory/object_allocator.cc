@@ -37,6 +37,11 @@ Result<ObjectAllocator::Plan> ObjectAllocator::AddTo(RegionLayout& layout,
                            ": must be from 0 to 100");
   }
   const uint64_t page_bytes = pages_options.page_bytes;
+  if (page_bytes > kMaxSlabPageBytes) {
+    return InvalidArgument("pages of " + std::to_string(page_bytes) +
+                           " bytes: slabs are made of pages of at most " +
+                           std::to_string(kMaxSlabPageBytes));
+  }
   const uint64_t num_workers = pages_options.worker_cpus.size();
   const uint64_t num_nodes = pages_plan.node_ids.size();
   const uint32_t num_classes = NumSlabClasses(page_bytes);

@@ -132,7 +132,7 @@ class ObjectAllocator {
     std::vector<uint64_t> sheaf_offsets;  // by class
   };
   // Adds this allocator's parts to `layout`; Create() with the same options then uses them.
-  // Errors: kInvalidArgument for a defrag_ratio that cannot be.
+  // Errors: kInvalidArgument for a defrag_ratio or a page size that cannot be.
   static Result<Plan> AddTo(RegionLayout& layout, const ObjectAllocatorOptions& options,
                             const PageAllocator::Plan& pages_plan,
                             const PageAllocatorOptions& pages_options);

@@ -138,6 +138,20 @@ TEST(ObjectAllocator, ADefragRatioOutsideItsRangeIsRefused) {
   EXPECT_FALSE(ObjectAllocator::AddTo(layout, {.defrag_ratio = -1}, plan, options).ok());
 }
 
+// 19 classes of objects would not fit what a worker has of 14.
+TEST(ObjectAllocator, PagesWithMoreClassesThanAWorkerHasAreRefused) {
+  for (const auto& [page_bytes, is_ok] : {std::pair{64 * 1024, true}, {2 << 20, false}}) {
+    RegionLayout layout;
+    PageAllocatorOptions options;
+    options.page_bytes = static_cast<uint64_t>(page_bytes);
+    options.arena_bytes = 8 << 20;
+    options.worker_cpus = {0};
+    const PageAllocator::Plan plan = *PageAllocator::AddTo(layout, options, Machine(1));
+
+    EXPECT_EQ(ObjectAllocator::AddTo(layout, {}, plan, options).ok(), is_ok) << page_bytes;
+  }
+}
+
 TEST(ObjectAllocator, FormsHaveNamesThatReadBack) {
   for (const SlabForm form : {SlabForm::kSheaves, SlabForm::kCpuSlab})
     EXPECT_EQ(*ParseSlabForm(SlabFormName(form)), form);

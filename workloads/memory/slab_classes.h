@@ -13,7 +13,9 @@
 
 namespace pipeyard::memory {
 
-// 64 96 128 192 256 512 1k ... 128k: the last is twice the largest page supported here.
+// The largest pages that slabs can be made of: arm64's.
+inline constexpr uint64_t kMaxSlabPageBytes = 64 * 1024;
+// 64 96 128 192 256 512 1k ... 128k: the last is twice the largest page.
 inline constexpr int kMaxSlabClasses = 14;
 
 // A slab is at most eight pages (PAGE_ALLOC_COSTLY_ORDER): larger blocks are hard to find.
@@ -34,6 +36,8 @@ constexpr uint32_t SlabClassBytes(uint32_t index) {
 constexpr uint32_t NumSlabClasses(uint64_t page_bytes) {
   return SlabClassIndex(static_cast<uint32_t>(MaxSlabBytes(page_bytes))) + 1;
 }
+
+static_assert(NumSlabClasses(kMaxSlabPageBytes) == kMaxSlabClasses);
 
 // The order of the block of pages that holds `size_bytes` > 0.
 constexpr uint32_t OrderOf(uint64_t size_bytes, uint64_t page_bytes) {

@@ -131,7 +131,7 @@ TYPED_TEST(WorkerDeath, BetweenTwoCallsFailsTheAttempt) {
   for (const int victim : {kWriter, kFirstReader, kFirstReader + 1}) {
     const Judgement judged = RunSabotaged<TypeParam>(
         Parameters(), [victim](Sabotaged<TypeParam>& /*pipes*/, int worker_index) {
-          if (worker_index == victim) ::raise(SIGSEGV);
+          if (worker_index == victim) ::raise(SIGTERM);
         });
 
     EXPECT_EQ(judged.outcome, v1::OUTCOME_FAILED);

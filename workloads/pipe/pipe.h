@@ -116,6 +116,8 @@ class Pipe {
   IoResult ReadAny(Worker& worker, std::byte* data, size_t size, IoFlags flags);
   template <typename Cache, bool kHasToll>
   IoResult ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags flags);
+  // For a guess at how many pages it holds (A7, pool).
+  const CachedPages& CacheUnlocked() const NO_THREAD_SAFETY_ANALYSIS { return info_->cache; }
   // Puts the first bytes behind those of the last slot where the rule allows; returns how many.
   size_t Merge(const std::byte* data, size_t size, HeadTail ends) REQUIRES(info_->mutex);
   // Waits until the pipe looks readable (writable) or `worker` is interrupted; true where looking

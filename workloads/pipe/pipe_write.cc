@@ -41,7 +41,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
   const PipeEnvironment& env = *env_;
   memory::PageAllocator& pages = *env.pages;
   typename Cache::Batch batch;
-  Cache::Preallocate(env, worker, size, info_->cache, batch);  // 2
+  Cache::Preallocate(env, worker, size, CacheUnlocked(), batch);  // 2
 
   PipeLock lock(*info_, worker);  // 3
   if constexpr (kHasToll) PayForInfo(worker);

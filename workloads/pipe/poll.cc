@@ -20,8 +20,7 @@ class Poller {
       PollEntry& entry = entries_[i];
       entry.revents = 0;
       if (!entry.pipe.IsValid()) continue;
-      PipeInfo& info = entry.pipe.info();
-      PipeLock lock(info, worker_);
+      PipeLock lock(*entry.pipe.info_, worker_);
       if (lock.is_owner_dead()) {
         lock.Release();
         SpreadOwnerDeath(*entry.pipe.env_);
@@ -45,7 +44,7 @@ class Poller {
     for (size_t i = 0; i < entries_.size(); ++i) {
       if ((joined_ >> i & 1) == 0) continue;
       Pipe& pipe = entries_[i].pipe;
-      PipeLock lock(pipe.info(), worker_);
+      PipeLock lock(*pipe.info_, worker_);
       // A dead owner may have left the queue half written.
       if (lock.is_owner_dead()) {
         worker_.entries().poll[i].is_queued = 0;

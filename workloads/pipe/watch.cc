@@ -24,7 +24,7 @@ int WatchSet::Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger t
   if (position == kMaxWatches) return ENOSPC;
   Watch& watch = watches_[position];
   watch = {pipe, end, static_cast<uint16_t>(events | kPollErr | kPollHup), trigger, tag};
-  PipeLock lock(pipe.info(), worker_);
+  PipeLock lock(*watch.pipe.info_, worker_);
   if (lock.is_owner_dead()) {
     lock.Release();
     SpreadOwnerDeath(*pipe.env_);
@@ -34,7 +34,8 @@ int WatchSet::Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger t
   watch.pipe.NotePolled();
   if (trigger == WatchTrigger::kEdge) watch.pipe.CountEdgeWatch(1);
   memory::WaitEntry& place = PlaceAt(position);
-  pipe.QueueOf(end).Join(pipe.env_->region, worker_.sleeper(), place, memory::WaitKind::kWatch);
+  watch.pipe.QueueOf(end).Join(pipe.env_->region, worker_.sleeper(), place,
+                               memory::WaitKind::kWatch);
   place.is_ready.store((pipe.ReadyEvents(end) & watch.events) != 0 ? 1 : 0,
                        std::memory_order_relaxed);
   used_ |= uint64_t{1} << position;
@@ -63,7 +64,7 @@ int WatchSet::RemoveAt(uint32_t position) {
   memory::WaitEntry& place = PlaceAt(position);
   // The last close of a pipe takes its watches off the queue.
   if (place.is_queued == 0) return 0;
-  PipeLock lock(watch.pipe.info(), worker_);
+  PipeLock lock(*watch.pipe.info_, worker_);
   if (lock.is_owner_dead()) {
     // The queue may be half written; nobody walks it any more.
     place.is_queued = 0;
@@ -85,7 +86,7 @@ int WatchSet::Collect(std::span<Event> out) {
     memory::WaitEntry& place = PlaceAt(position);
     if (place.is_ready.exchange(0, std::memory_order_acq_rel) == 0) continue;
     Watch& watch = watches_[position];
-    PipeLock lock(watch.pipe.info(), worker_);
+    PipeLock lock(*watch.pipe.info_, worker_);
     if (lock.is_owner_dead()) {
       lock.Release();
       SpreadOwnerDeath(*watch.pipe.env_);

@@ -67,6 +67,19 @@ TEST_F(LineTollTest, DataPagesAreFree) {
   EXPECT_EQ(Read(2, 16 * kPage), 2u + 10);
 }
 
+TEST_F(LineTollTest, WritingASlotCostNothing) {
+  EXPECT_EQ(Write(2, 16 * kPage), 2u + 10);
+  EXPECT_EQ(Read(0, 16 * kPage), 0u);
+  EXPECT_EQ(Write(2, 16 * kPage), 2u + 10) << "the reader wrote them last";
+}
+
+TEST_F(LineTollTest, AReaderPaysAgainForASlotThatWasFilledAgain) {
+  for (int i = 0; i < 40; ++i) {
+    Write(0, kPage);
+    EXPECT_GE(Read(2, kPage), 3u) << "round " << i;
+  }
+}
+
 TEST_F(LineTollTest, AMergeTakesTheLastSlotsLine) {
   Write(0, 10);
 
@@ -75,7 +88,7 @@ TEST_F(LineTollTest, AMergeTakesTheLastSlotsLine) {
 
 TEST_F(LineTollTest, EveryCallThatTakesTheMutexPays) {
   Write(0, 1);
-  EXPECT_EQ(Counted([&] { engine_.pipe().QueuedBytes(engine_.worker(2)); }), 2u);
+  EXPECT_EQ(Counted([&] { engine_.pipe().QueuedBytes(engine_.worker(2)); }), 3u);
   Write(0, 1);
   EXPECT_EQ(Counted([&] { engine_.pipe().OpenReader(engine_.worker(2)); }), 2u);
 }

@@ -23,6 +23,7 @@ Slot& Pipe::SlotAt(uint32_t position) const {
 }
 
 bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
+  if (!worker.MaySpin()) return false;
   const int64_t deadline = memory::MonotonicNanos() + env_->wait_spin.count();
   const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   const auto is_ready = [&] {
@@ -32,7 +33,6 @@ bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
                 : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0) ||
            memory::IsInterrupted(worker.sleeper());
   };
-  const bool may_yield = worker.MayYield();
   int64_t now = 0;
   do {
     for (int i = 0; i < 16; ++i) {
@@ -40,13 +40,13 @@ bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
       memory::SpinPause();
     }
     now = memory::MonotonicNanos();
-    if (!may_yield) continue;
     // Whoever is waited for may need this very CPU: spinning on would keep it from there.
     ::sched_yield();
     const int64_t back = memory::MonotonicNanos();
     if (back - now > kLongYieldNanos && !is_ready()) {
-      // A stranger had the CPU instead. It would take it at each yield, for milliseconds.
-      worker.StopYielding();
+      // A stranger had the CPU instead. It would take it at each yield, for milliseconds, and
+      // spinning without yielding would keep whoever is waited for from it.
+      worker.StopSpinning();
       return false;
     }
     now = back;
@@ -126,7 +126,11 @@ int64_t Pipe::QueuedBytes(Worker& worker) {
   }
   PayForInfo(worker);
   int64_t bytes = 0;
-  for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) bytes += SlotAt(ends.tail).length;
+  for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) {
+    if (env_->toll != nullptr) [[unlikely]]
+      PayForSlot(worker, ends.tail);
+    bytes += SlotAt(ends.tail).length;
+  }
   return bytes;
 }
 

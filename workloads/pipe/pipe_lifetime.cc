@@ -133,7 +133,8 @@ CreatedPipe CreatePipe(const PipeEnvironment& env, Worker& worker, const PipeOpt
   }
   worker.Count(Counter::kPipesCreated);
 
-  if (options.bytes != 0) {
+  // Not to the size that it has: that would be a second ring and a second question of the policy.
+  if (options.bytes != 0 && SlotsForSize(options.bytes, page_bytes) != slots) {
     const int64_t resized = pipe.Resize(worker, options.bytes);
     if (resized < 0) {
       pipe.CloseReader(worker);
@@ -190,7 +191,11 @@ int Pipe::ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wake
     return EBUSY;
   }
   auto* to = reinterpret_cast<Slot*>(env_->region + ring);
-  for (uint32_t i = 0; i < used; ++i) to[i] = SlotAt(ends.tail + i);
+  for (uint32_t i = 0; i < used; ++i) {
+    if (env_->toll != nullptr) [[unlikely]]
+      PayForSlot(worker, ends.tail + i);
+    to[i] = SlotAt(ends.tail + i);
+  }
   const uint64_t old_ring = std::exchange(info_->slots_offset, ring);
   const uint32_t old_slots = info_->ring_slots.load(std::memory_order_relaxed);
   info_->ring_slots.store(slots, std::memory_order_relaxed);

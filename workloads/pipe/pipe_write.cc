@@ -82,6 +82,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
       const size_t length = std::min(size - done, page_bytes);
       // Copied before the slot can be seen, so that no slot is ever without its bytes.
       std::memcpy(pages.Address(page), data + done, length);
+      if constexpr (kHasToll) PayForSlot(worker, ends.head);
       SlotAt(ends.head) =
           Slot{page, 0, static_cast<uint32_t>(length), SlotKind::kAnonymousPage, slot_flags, 0, 0};
       ++ends.head;

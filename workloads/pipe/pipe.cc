@@ -25,9 +25,10 @@ Slot& Pipe::SlotAt(uint32_t position) const {
 bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
   if (!worker.MaySpin()) return false;
   const int64_t deadline = memory::MonotonicNanos() + env_->wait_spin.count();
-  const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
   const auto is_ready = [&] {
     const HeadTail ends = Ends();
+    // Asked each time: the pipe may be resized meanwhile.
+    const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
     return (is_reader
                 ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
                 : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0) ||

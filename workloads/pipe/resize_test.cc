@@ -3,6 +3,8 @@
 
 #include <errno.h>
 #include <gtest/gtest.h>
+#include <pthread.h>
+#include <time.h>
 
 #include "workloads/pipe/testing.h"
 
@@ -119,6 +121,34 @@ TEST(Resize, H5_TheWriterWokenByGrowingFoundThePipeStillFull) {
     EXPECT_EQ(engine.Count(Counter::kWriterWakeups), 1u);
     EXPECT_EQ(engine.Count(Counter::kWriterSleeps), 1u);
   }
+}
+
+// It compared with the old size until its time was over.
+TEST(Resize, ASpinningWriterMissedThatThePipeHadGrown) {
+  TestEngine::Options options = WithRoom();
+  options.wait_spin = Seconds(3600);
+  TestEngine engine(options);
+  engine.Write(16 * kPage);
+  int64_t written = 0;
+  std::thread writer([&] {
+    const std::string page(kPage, 'w');
+    written = engine.pipe().Write(engine.worker(1), page.data(), page.size()).bytes;
+  });
+  clockid_t time_of_writer = 0;
+  EXPECT_EQ(::pthread_getcpuclockid(writer.native_handle(), &time_of_writer), 0);
+  // What it does before it spins takes some microseconds. On a busy machine it gives up spinning
+  // and sleeps.
+  EXPECT_TRUE(memory::Eventually([&] {
+    timespec spent = {};
+    ::clock_gettime(time_of_writer, &spent);
+    return spent.tv_sec > 0 || spent.tv_nsec > 5'000'000 ||
+           engine.pipe().CountWaitingWriters() == 1;
+  }));
+
+  EXPECT_EQ(engine.pipe().Resize(engine.worker(), 32 * kPage), static_cast<int64_t>(32 * kPage));
+  writer.join();
+
+  EXPECT_EQ(written, static_cast<int64_t>(kPage));
 }
 
 TEST(Resize, ChecksInTheKernelsOrder) {

@@ -67,8 +67,7 @@ int Poll(Worker& worker, std::span<PollEntry> entries, Nanos timeout) {
   if (entries.size() > kMaxPollEntries) return -EINVAL;
   worker.Count(Counter::kPolls);
   const bool may_sleep = timeout != Nanos(0);
-  const bool has_deadline = timeout > Nanos(0);
-  const int64_t deadline_ns = has_deadline ? memory::MonotonicNanos() + timeout.count() : 0;
+  const int64_t deadline_ns = memory::DeadlineAfter(timeout);
   Poller poller(worker, entries);
   int result = 0;
   for (;;) {
@@ -79,13 +78,9 @@ int Poll(Worker& worker, std::span<PollEntry> entries, Nanos timeout) {
       result = -error;
       break;
     }
-    if (has_deadline && memory::MonotonicNanos() >= deadline_ns) break;
+    if (memory::MonotonicNanos() >= deadline_ns) break;
     worker.Count(Counter::kPollSleeps);
-    if (has_deadline) {
-      memory::SleepUntilWokenOr(worker.sleeper(), deadline_ns);
-    } else {
-      memory::SleepUntilWoken(worker.sleeper());
-    }
+    memory::SleepUntilWokenOr(worker.sleeper(), deadline_ns);
   }
   poller.LeaveAll();
   return result;

@@ -75,6 +75,19 @@ TEST(Poll, ReturnsNothingWhenTheTimeRanOut) {
   EXPECT_EQ(engine.Count(Counter::kPollSleeps), 1u);
 }
 
+// The deadline ran over, and the poll returned at once.
+TEST(Poll, TheLongestTimeoutEndedAtOnce) {
+  TestEngine engine;
+  int result = 0;
+  PollEntry entry{engine.pipe(), PipeEnd::kRead, kPollIn};
+  std::thread poller([&] { result = Poll(engine.worker(1), {&entry, 1}, Nanos::max()); });
+  EXPECT_TRUE(memory::Eventually([&] { return engine.pipe().CountWaitingReaders() == 1; }));
+  engine.Write(1);
+  poller.join();
+
+  EXPECT_EQ(result, 1);
+}
+
 TEST(Poll, AnInterruptedPollSaysSo) {
   TestEngine engine;
   int result = 0;

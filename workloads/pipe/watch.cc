@@ -105,20 +105,15 @@ int WatchSet::Collect(std::span<Event> out) {
 
 int WatchSet::Wait(std::span<Event> out, Nanos timeout) {
   worker_.Count(Counter::kWatchWaits);
-  const bool has_deadline = timeout > Nanos(0);
-  const int64_t deadline_ns = has_deadline ? memory::MonotonicNanos() + timeout.count() : 0;
+  const int64_t deadline_ns = memory::DeadlineAfter(timeout);
   for (;;) {
     worker_.sleeper().Prepare();
     const int result = Collect(out);
     if (result != 0 || timeout == Nanos(0)) return result;
     if (const int error = Pipe::TakeInterruption(worker_); error != 0) return -error;
-    if (has_deadline && memory::MonotonicNanos() >= deadline_ns) return 0;
+    if (memory::MonotonicNanos() >= deadline_ns) return 0;
     worker_.Count(Counter::kWatchSleeps);
-    if (has_deadline) {
-      memory::SleepUntilWokenOr(worker_.sleeper(), deadline_ns);
-    } else {
-      memory::SleepUntilWoken(worker_.sleeper());
-    }
+    memory::SleepUntilWokenOr(worker_.sleeper(), deadline_ns);
   }
 }
 

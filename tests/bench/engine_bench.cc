@@ -2,11 +2,14 @@
 // builds it thrice: as users run it, without any memory policy (PIPEYARD_NO_POLICY), without
 // counters (PIPEYARD_NO_COUNTERS).
 //
-//   engine_bench page pair|batch              ns for an allocation and its free; batch: 64
-//   allocations, then 64 frees engine_bench object pair|batch            the same for an object of
-//   192 bytes engine_bench bulk 64|single               ns a page for allocating 64 pages under
-//   weighted interleave 3:1, by one call or 64 engine_bench transfer MESSAGE_BYTES PIPE_BYTES
-//   DURATION_MS SPIN_NS      bytes a second from one writer to one reader
+//   engine_bench page pair|batch
+//       ns for an allocation and its free; batch: 64 allocations, then 64 frees
+//   engine_bench object pair|batch
+//       the same for an object of 192 bytes
+//   engine_bench bulk 64|single
+//       ns a page for allocating 64 pages under weighted interleave 3:1, by one call or 64
+//   engine_bench transfer MESSAGE_BYTES PIPE_BYTES DURATION_MS SPIN_NS
+//       bytes a second from one writer to one reader
 //
 // Pages and objects are accounted and, on a host with one node, come by the fastpath; bulk requests
 // are not: accounted ones get one page. Exit status 2 for wrong arguments, 1 where it cannot run.

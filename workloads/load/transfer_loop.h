@@ -2,17 +2,22 @@
 // (kernel-mechanisms.md E3).
 //
 // Pipes is the seam, a class with
-//   Worker Attach(int worker_index)       called by the worker; writers first: 0 .. writers +
-//                                         readers - 1
-//   int64_t Write(Worker&, int pipe, const std::byte*, size_t)    bytes, or a negative errno;
-//   blocks int64_t Read(Worker&, int pipe, std::byte*, size_t)           bytes, 0 for end of file,
-//   or a
-//                                                                 negative errno; blocks
-//   void CloseWriteEnd(Worker&, int pipe), CloseReadEnd(...)      by the last writer, last reader
-//   void KeepInChild(const PipeEnds&)     in a worker process, before Attach
-//   void ReleaseInParent()                in the owner, once all worker processes run
-//   void Interrupt()                      lets no call sleep for ever; calls may return -EINTR
-//   Counts ReadCounts() const             what the mechanism did so far, over all workers
+//   Worker Attach(int worker_index)
+//       called by the worker; writers first: 0 .. writers + readers - 1
+//   int64_t Write(Worker&, int pipe, const std::byte*, size_t)
+//       bytes, or a negative errno; blocks
+//   int64_t Read(Worker&, int pipe, std::byte*, size_t)
+//       bytes, 0 for end of file, or a negative errno; blocks
+//   void CloseWriteEnd(Worker&, int pipe), CloseReadEnd(Worker&, int pipe)
+//       by the last writer, last reader
+//   void KeepInChild(const PipeEnds&)
+//       in a worker process, before Attach
+//   void ReleaseInParent()
+//       in the owner, once all worker processes run
+//   void Interrupt()
+//       lets no call sleep for ever; calls may return -EINTR
+//   Counts ReadCounts() const
+//       what the mechanism did so far, over all workers
 //
 // Private to workloads/load. Thread safety: RunTransferLoops is called by one thread.
 #pragma once

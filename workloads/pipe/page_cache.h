@@ -2,18 +2,17 @@
 // per call: what a write does before it takes the mutex, where it gets pages from, where a read
 // puts them, and what happens to those left over.
 //
-//   generation   before the mutex                 Get                       leftovers
-//   one-page     -                                cache, allocator          -
-//   two-page     -                                cache, allocator          -
-//   prealloc-v1  writes from a page on: one bulk  cache, batch (last in,    into the cache, the
-//   rest
-//                call for up to 8 pages           first out), allocator     freed under the mutex
-//   prealloc     writes above a page: up to 8     batch, cache, allocator   into the cache, the
-//   rest
-//                pages one by one                                           freed after the mutex
-//   pool         up to 8 pages less those that    pool (last in, first      reads and writes end by
-//                the pool seems to hold; pushed   out), allocator           trimming the pool to 2,
-//                into it under the mutex                                    freed after the mutex
+//   one-page, two-page  before the mutex: nothing. Get: cache, allocator.
+//   prealloc-v1         before: for writes from a page on, one bulk call for up to 8 pages.
+//                       Get: cache, batch (last in, first out), allocator.
+//                       Leftovers: into the cache, the rest freed under the mutex.
+//   prealloc            before: for writes above a page, up to 8 pages one by one.
+//                       Get: batch (last in, first out), cache, allocator.
+//                       Leftovers: into the cache, the rest freed after the mutex.
+//   pool                before: up to 8 pages less those that the pool seems to hold; pushed into
+//                       it under the mutex. Get: pool (last in, first out), allocator.
+//                       Leftovers: reads and writes end by trimming the pool to 2, freed after
+//                       the mutex.
 //
 // All put a page that nobody shares into an empty place of the cache, else they free it, under the
 // mutex. Thread safety: Preallocate and FreeRest without, everything else with the pipe's mutex

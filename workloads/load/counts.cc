@@ -7,7 +7,7 @@ namespace pipeyard::load {
 Counts Difference(const Counts& before, const Counts& after) {
   Counts difference = after;
   for (Count& count : difference) {
-    if (count.is_maximum) continue;
+    if (count.is_since_start) continue;
     const auto earlier = std::find_if(before.begin(), before.end(),
                                       [&](const Count& other) { return other.name == count.name; });
     if (earlier != before.end()) count.value -= earlier->value;

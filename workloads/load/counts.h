@@ -14,8 +14,8 @@ struct Count {
   std::string name;  // "minor_faults"
   std::string unit;  // "count", "ns", "B"
   int64_t value = 0;
-  // A maximum since the start, which cannot be told apart by differences.
-  bool is_maximum = false;
+  // Since the start, not over the window: a maximum, or what is done before the window begins.
+  bool is_since_start = false;
 };
 using Counts = std::vector<Count>;
 

@@ -4,7 +4,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include <algorithm>
+#include <bit>
 #include <span>
 #include <string>
 #include <string_view>
@@ -51,14 +51,6 @@ std::string UnitOf(std::string_view unit) {
   return unit == "ns" ? "ns" : "count";
 }
 
-bool IsMaximum(std::string_view name) {
-  return std::any_of(std::begin(pipe::kCounters), std::end(pipe::kCounters),
-                     [&](const memory::CounterDefinition& definition) {
-                       return definition.name == name &&
-                              definition.reduction == memory::CounterReduction::kMax;
-                     });
-}
-
 int64_t HostPageBytes() { return ::sysconf(_SC_PAGESIZE); }
 
 // Where the engine runs: the host with the CPUs that this process may use, or the emulated one on
@@ -97,6 +89,18 @@ Judgement CheckPolicy(const pipe::EngineConfig& config, const numa::Topology& to
   if (online.ok()) return {};
   return NotApplicable("no_such_node",
                        "policy " + memory::FormatPolicy(*config.policy) + ": " + online.message());
+}
+
+// A ring is one block of pages at most: beyond, F_SETPIPE_SZ says ENOMEM, as the kernel's does.
+Judgement CheckRing(int64_t pipe_bytes) {
+  const int64_t max_ring_bytes = HostPageBytes() << memory::kMaxOrder;
+  const auto max_slots = std::bit_floor(static_cast<uint64_t>(max_ring_bytes) / sizeof(pipe::Slot));
+  const int64_t max_bytes = static_cast<int64_t>(max_slots) * HostPageBytes();
+  if (pipe_bytes <= max_bytes) return {};
+  return NotApplicable("pipe_size_limit",
+                       fmt::format("pipe_bytes {}: the engine's pipes hold at most {}, whose ring "
+                                   "is the largest block of pages",
+                                   FormatBytes(pipe_bytes), FormatBytes(max_bytes)));
 }
 
 Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& config) {
@@ -141,8 +145,17 @@ Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers,
   setup.worker_cpus = CpusOfWorkers(*place, num_workers);
   setup.pipes.assign(static_cast<size_t>(num_pipes),
                      pipe::PipeSetup{.bytes = static_cast<uint64_t>(pipe_bytes)});
+  if (Judgement checked = CheckRing(pipe_bytes); !checked.ok()) return checked;
   Result<std::unique_ptr<pipe::Engine>> engine = pipe::Engine::Create(setup, place->host);
-  if (!engine.ok()) return JudgeCreation(engine.status());
+  if (!engine.ok()) {
+    Judgement judged = JudgeCreation(engine.status());
+    if (setup.config.memory_limit_bytes != 0) {
+      judged.reason_text +=
+          fmt::format("; engine.memory_limit is {}",
+                      FormatBytes(static_cast<int64_t>(setup.config.memory_limit_bytes)));
+    }
+    return judged;
+  }
   pipes.reset(new EnginePipes(std::move(*engine)));
   pipes->is_resident_ = setup.config.page_source == memory::PageSource::kResident;
   pipes->inert_switches_ = std::move(*inert);
@@ -182,7 +195,7 @@ Counts EnginePipes::ReadCounts() const {
     counts.push_back({.name = std::string(counter.name),
                       .unit = UnitOf(counter.unit),
                       .value = static_cast<int64_t>(counter.value),
-                      .is_maximum = IsMaximum(counter.name)});
+                      .is_since_start = counter.is_since_start});
   }
   return counts;
 }
@@ -214,7 +227,20 @@ Judgement EnginePipes::Conclude(v1::WorkerResult& result) {
     AddPlacement("engine-metadata", evidence, object_pages_, result);
   }
   AddPlacement("engine-objects", "engine-map", objects, result);
-  return proved;
+  if (!proved.ok()) return proved;
+  return CheckGivenBack();
+}
+
+// Pages that stay present when they are free do not fault when they are allocated.
+Judgement EnginePipes::CheckGivenBack() const {
+  for (const memory::CounterValue& counter : engine_->pages().Counters()) {
+    if (counter.name != "give_back_failures" || counter.value == 0) continue;
+    return Void("pages_not_given_back",
+                fmt::format("engine.page_source: on-demand: the kernel refused {} times to take "
+                            "free pages back (madvise)",
+                            counter.value));
+  }
+  return {};
 }
 
 // Every page of the arenas where they are resident: none of them is a hole that asking would fill.

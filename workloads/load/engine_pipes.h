@@ -89,6 +89,7 @@ class EnginePipes {
   // While the pipes live: pages of their objects.
   Judgement ProveObjects();
   Judgement ProvePages(v1::WorkerResult& result);
+  Judgement CheckGivenBack() const;
 
   const std::unique_ptr<pipe::Engine> engine_;
   const int64_t size_bytes_;

@@ -69,9 +69,9 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
   effective.wakeup = config.wakeup;
   if (reach.polls) effective.poll_wakeup = config.poll_wakeup;
 
-  // Accounted bulk returns one page at most (B3): then nothing is bulk.
-  const bool has_bulk =
-      effective.page_cache == pipe::PageCache::kPreallocV1 && !config.has_accounting;
+  // Accounted bulk returns one page at most (B3), and a request for one page is none.
+  const bool has_bulk = effective.page_cache == pipe::PageCache::kPreallocV1 &&
+                        !config.has_accounting && reach.longest_write_bytes > page_bytes;
   if (num_nodes == 1 && !topology.is_emulated()) {
     effective.fastpath_fault = config.fastpath.fault && reach.has_faults;
     effective.fastpath_page = config.fastpath.page;
@@ -82,7 +82,11 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
     if (config.policy && config.policy->mode != PolicyMode::kLocal) {
       effective.policy = *config.policy;
     }
-    effective.metadata_placement = config.metadata_placement;
+    // Without a policy there is nobody to ask: the CPU's node is what the slab takes anyway, unless
+    // it is asked for by name, which policy-node does.
+    const bool is_unasked = config.metadata_placement == memory::MetadataPlacement::kStrictPolicy &&
+                            (!config.policy || config.policy->mode == PolicyMode::kDefault);
+    if (!is_unasked) effective.metadata_placement = config.metadata_placement;
     effective.defrag_ratio = config.defrag_ratio;
     const bool is_weighted = effective.policy.mode == PolicyMode::kWeightedInterleave &&
                              effective.policy.nodes.Count() > 1;
@@ -106,6 +110,14 @@ Result<std::vector<std::string>> InertSwitches(const settings::Variant& variant,
   const Reach reach = ReachOf(variant);
   PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig config, EngineConfigOf(variant));
   const EffectiveSwitches given = Reduce(config, reach, topology, page_bytes);
+  // Whether a variant behaves as the given one.
+  const auto is_same = [&](const settings::Variant& other) -> Result<bool> {
+    PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig other_config, EngineConfigOf(other));
+    return Reduce(other_config, reach, topology, page_bytes) == given;
+  };
+  // Of two that command the same, each alone seems idle; together they are not. So those found
+  // idle stay at their default while the next is judged.
+  settings::Variant without = variant;
   for (const auto& [name, value] : variant.values) {
     const settings::Definition* definition = settings::FindDefinition(variant.workload, name);
     // An emulated topology is no switch of a mechanism, it is where the mechanisms run.
@@ -113,10 +125,17 @@ Result<std::vector<std::string>> InertSwitches(const settings::Variant& variant,
         IsAtDefault(variant, *definition)) {
       continue;
     }
-    settings::Variant without = variant;
+    settings::Variant alone = variant;
+    alone.values[name] = definition->default_value;
+    PIPEYARD_ASSIGN_OR_RETURN(const bool is_idle_alone, is_same(alone));
+    if (!is_idle_alone) continue;
     without.values[name] = definition->default_value;
-    PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig other, EngineConfigOf(without));
-    if (Reduce(other, reach, topology, page_bytes) == given) inert.push_back(name);
+    PIPEYARD_ASSIGN_OR_RETURN(const bool is_idle, is_same(without));
+    if (is_idle) {
+      inert.push_back(name);
+    } else {
+      without.values[name] = value;
+    }
   }
   return inert;
 }

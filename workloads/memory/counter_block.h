@@ -30,6 +30,9 @@ struct CounterDefinition {
   std::string_view unit;
   CounterReduction reduction = CounterReduction::kSum;
   std::string_view help;
+  // Counts what pipes cost at their creation and end: results give it since the start, not over the
+  // measured window, before which pipes are made.
+  bool is_of_setup = false;
 };
 
 // A counter over all workers, as results carry it.
@@ -37,6 +40,7 @@ struct CounterValue {
   std::string_view name;
   std::string_view unit;
   uint64_t value = 0;
+  bool is_since_start = false;  // a maximum, or of setup: differences of readings mean nothing
 };
 
 // SHARED. `Id` is an enum class whose last enumerator is kCount.

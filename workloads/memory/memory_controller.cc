@@ -77,11 +77,16 @@ void MemoryController::UnchargeSlowly(ChargeStock& stock, int64_t bytes) {
 }
 
 void MemoryController::SetTight(bool is_tight) {
-  if ((state_->is_tight.exchange(is_tight ? 1 : 0, std::memory_order_relaxed) != 0) == is_tight) {
+  if ((state_->is_tight.exchange(is_tight ? 1 : 0, std::memory_order_seq_cst) != 0) == is_tight) {
     return;
   }
-  for (int i = 0; i < num_workers_; ++i) {
-    stocks_[i].high.store(is_tight ? 0 : batch_, std::memory_order_relaxed);
+  // Again where another worker turned it meanwhile: else the last to write, not the last to turn,
+  // would decide.
+  for (bool wanted = is_tight;; wanted = !wanted) {
+    for (int i = 0; i < num_workers_; ++i) {
+      stocks_[i].high.store(wanted ? 0 : batch_, std::memory_order_seq_cst);
+    }
+    if ((state_->is_tight.load(std::memory_order_seq_cst) != 0) == wanted) return;
   }
 }
 

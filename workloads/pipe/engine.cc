@@ -209,10 +209,20 @@ uint64_t Engine::Count(Counter counter) const {
 std::vector<memory::CounterValue> Engine::Counters() const {
   std::vector<memory::CounterValue> values;
   for (size_t i = 0; i < static_cast<size_t>(Counter::kCount); ++i) {
-    values.push_back({kCounters[i].name, kCounters[i].unit, Count(static_cast<Counter>(i))});
+    const memory::CounterDefinition& counter = kCounters[i];
+    values.push_back({counter.name, counter.unit, Count(static_cast<Counter>(i)),
+                      counter.is_of_setup || counter.reduction == memory::CounterReduction::kMax});
   }
   for (const memory::CounterValue& value : pages_->Counters()) values.push_back(value);
-  for (const memory::CounterValue& value : objects_->Counters()) values.push_back(value);
+  // Objects are what pipes are made of.
+  for (memory::CounterValue value : objects_->Counters()) {
+    value.is_since_start = true;
+    values.push_back(value);
+  }
+  values.push_back({"charged_peak", "bytes", pages_->controller().peak_bytes(),
+                    /*is_since_start=*/true});
+  values.push_back({"fastpath_flips", "count", pages_->gates().num_flips.load(),
+                    /*is_since_start=*/false});
   return values;
 }
 

@@ -155,7 +155,8 @@ TEST(Engine, CountersHaveDistinctNamesUnitsAndHelp) {
   }
   EXPECT_EQ(names.size(), static_cast<size_t>(Counter::kCount) +
                               static_cast<size_t>(memory::PageCounter::kCount) +
-                              static_cast<size_t>(memory::ObjectCounter::kCount));
+                              static_cast<size_t>(memory::ObjectCounter::kCount) +
+                              2);  // charged_peak, fastpath_flips
   for (const memory::CounterDefinition& definition : kCounters)
     EXPECT_FALSE(definition.help.empty());
 }

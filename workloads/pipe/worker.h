@@ -76,19 +76,19 @@ class alignas(memory::kCacheLine) Worker {
     until_hold_sample_ = kHoldSampling;
     return true;
   }
-  // Whether this wait may give its CPU away while it spins: not for some waits after a yield that
+  // Whether this wait may spin before it sleeps: not for some waits after the CPU that it gave away
   // helped only others.
-  bool MayYield() {
-    if (waits_without_yield_ == 0) return true;
-    --waits_without_yield_;
+  bool MaySpin() {
+    if (waits_without_spin_ == 0) return true;
+    --waits_without_spin_;
     return false;
   }
-  void StopYielding() { waits_without_yield_ = kWaitsWithoutYield; }
+  void StopSpinning() { waits_without_spin_ = kWaitsWithoutSpin; }
 
  private:
   friend class Engine;
   // A yield to a stranger costs up to some 4 ms; so many waits of a busy pipe take longer.
-  static constexpr uint32_t kWaitsWithoutYield = 1000;
+  static constexpr uint32_t kWaitsWithoutSpin = 1000;
 
   int index_ = 0;
   numa::CpuId cpu_ = 0;
@@ -98,7 +98,7 @@ class alignas(memory::kCacheLine) Worker {
   memory::WaitNode* wait_node_ = nullptr;
   PipeCounters* counters_ = nullptr;
   uint32_t until_hold_sample_ = 1;
-  uint32_t waits_without_yield_ = 0;
+  uint32_t waits_without_spin_ = 0;
   PipeIdentity identity_;
   WorkerEntries* entries_ = nullptr;
   uint64_t watches_in_use_ = 0;

@@ -9,9 +9,9 @@
 // charges are exact and stocks are emptied by their owners' next free, so that at most what idle
 // workers hold (below 1/16 of the limit, all together) is out of reach.
 //
-// It reclaims nothing: who charges does, and that does not lower `charged`, since what reclaim gives
-// back (listed pages, empty slabs) is not charged. Source: kernel-mechanisms.md B3; batch of 64
-// pages: MEMCG_CHARGE_BATCH. Thread safety: Charge and Uncharge by the owner of the stock,
+// It reclaims nothing: who charges does, and that does not lower `charged`, since what reclaim
+// gives back (listed pages, empty slabs) is not charged. Source: kernel-mechanisms.md B3; batch of
+// 64 pages: MEMCG_CHARGE_BATCH. Thread safety: Charge and Uncharge by the owner of the stock,
 // everything else at any time. Ownership: state lives in the region; the handle, made before any
 // fork, is valid in every process.
 #pragma once

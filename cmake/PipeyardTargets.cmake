@@ -2,6 +2,9 @@
 # pipeyard_program(NAME SOURCES main.cc ... [DEPS target ...])      -> ${CMAKE_BINARY_DIR}/bin/NAME
 # pipeyard_test(NAME SOURCES a_test.cc ... [DEPS target ...] [LABELS label ...] [TIMEOUT seconds])
 #   One program a room; each TEST is one ctest. Every *_test.cc of the tree must be named in one of these, else configuring fails.
+# pipeyard_fuzzer(NAME SOURCES a_fuzz.cc ... DEPS target ... RUNS n MAX_LENGTH bytes)
+#   With PIPEYARD_FUZZ only: a libFuzzer program and a ctest of n runs from the committed corpus (the folder's corpus/), always with the same seed,
+#   or with PIPEYARD_SEED. New inputs are kept in ${CMAKE_BINARY_DIR}/corpus/NAME: copy those worth keeping.
 #
 # Sources are listed by name: no GLOB.
 
@@ -17,7 +20,10 @@ if(PIPEYARD_SANITIZE MATCHES "thread")
   target_compile_options(pipeyard_options INTERFACE -U__SANITIZE_THREAD__)
 endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "Clang")
-  target_compile_options(pipeyard_options INTERFACE -Wthread-safety -Wno-unused-command-line-argument)
+  target_compile_options(pipeyard_options INTERFACE -Wno-unused-command-line-argument)
+  if(NOT PIPEYARD_FUZZ)
+    target_compile_options(pipeyard_options INTERFACE -Wthread-safety)
+  endif()
 endif()
 find_program(MOLD mold)
 if(MOLD)
@@ -60,6 +66,25 @@ function(pipeyard_test name)
     cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
     set_property(GLOBAL APPEND PROPERTY PIPEYARD_TEST_SOURCES ${source})
   endforeach()
+endfunction()
+
+function(pipeyard_fuzzer name)
+  if(NOT PIPEYARD_FUZZ)
+    return()
+  endif()
+  cmake_parse_arguments(ARG "" "RUNS;MAX_LENGTH" "SOURCES;DEPS" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE pipeyard_options ${ARG_DEPS})
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  if(NOT TARGET fuzzers)
+    add_custom_target(fuzzers)
+  endif()
+  add_dependencies(fuzzers ${name})
+  set(found ${CMAKE_BINARY_DIR}/corpus/${name})
+  add_test(NAME fuzz.${name}
+    COMMAND sh -c "rm -rf ${found} && mkdir -p ${found} && exec $<TARGET_FILE:${name}> -runs=${ARG_RUNS} -max_len=${ARG_MAX_LENGTH} \
+-seed=\${PIPEYARD_SEED:-1} -timeout=60 -artifact_prefix=${found}- ${found} ${CMAKE_CURRENT_SOURCE_DIR}/corpus")
+  set_tests_properties(fuzz.${name} PROPERTIES TIMEOUT 600)
 endfunction()
 
 # Fails the configure step when a *_test.cc of the tree is in no pipeyard_test().

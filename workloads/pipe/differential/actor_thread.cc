@@ -58,10 +58,12 @@ void ActorThread::Run() {
 
 ThreadWatch::ThreadWatch(pid_t thread)
     : syscall_fd_(OpenTaskFile(thread, "syscall")),
+      stat_fd_(OpenTaskFile(thread, "stat")),
       schedule_fd_(OpenTaskFile(thread, "schedstat")) {}
 
 ThreadWatch::~ThreadWatch() {
   if (syscall_fd_ >= 0) ::close(syscall_fd_);
+  if (stat_fd_ >= 0) ::close(stat_fd_);
   if (schedule_fd_ >= 0) ::close(schedule_fd_);
 }
 
@@ -71,6 +73,11 @@ std::optional<uint64_t> ThreadWatch::TurnsWhenAsleep() const {
   char* end = nullptr;
   const long number = std::strtol(call.c_str(), &end, 10);
   if (end == call.c_str() || number < 0 || number == SYS_futex) return std::nullopt;
+  // A thread that was woken, but is not yet on its CPU's queue, still counts as asleep above; its
+  // state here, behind the name in brackets, is no longer S.
+  const std::string stat = ReadAtStart(stat_fd_);
+  const size_t bracket = stat.rfind(')');
+  if (bracket == std::string::npos || stat.compare(bracket, 3, ") S") != 0) return std::nullopt;
   // Time on a CPU, time waiting for one, turns.
   unsigned long long turns = 0;
   if (std::sscanf(ReadAtStart(schedule_fd_).c_str(), "%*u %*u %llu", &turns) != 1) {

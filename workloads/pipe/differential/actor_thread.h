@@ -45,13 +45,14 @@ class ThreadWatch {
   ThreadWatch& operator=(const ThreadWatch&) = delete;
   ~ThreadWatch();
 
-  bool IsUsable() const { return syscall_fd_ >= 0 && schedule_fd_ >= 0; }
+  bool IsUsable() const { return syscall_fd_ >= 0 && stat_fd_ >= 0 && schedule_fd_ >= 0; }
   // How often it got a CPU, while it sleeps inside a system call other than futex(2); nothing while
   // it does not. Twice the same: it slept all the time between.
   std::optional<uint64_t> TurnsWhenAsleep() const;
 
  private:
   int syscall_fd_;
+  int stat_fd_;
   int schedule_fd_;
 };
 

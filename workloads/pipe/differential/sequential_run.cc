@@ -11,6 +11,8 @@
 namespace pipeyard::pipe::differential {
 namespace {
 
+constexpr uint32_t kDrainBytes = 64 << 10;
+
 std::string Describe(Outcome outcome) {
   std::string text = outcome.value < 0 ? ErrnoText(static_cast<int>(-outcome.value))
                                        : std::to_string(outcome.value);
@@ -28,11 +30,7 @@ std::string DescribeMask(uint16_t mask) {
 
 SequentialRun::SequentialRun(PipeSystem& reference, PipeSystem& subject,
                              const CheckOptions& options)
-    : reference_(reference),
-      subject_(subject),
-      options_(options),
-      reference_bytes_(kMaxTransfer),
-      subject_bytes_(kMaxTransfer) {}
+    : reference_(reference), subject_(subject), options_(options) {}
 
 std::optional<Divergence> SequentialRun::Run(std::span<const Operation> operations) {
   table_ = FileTable();
@@ -118,7 +116,7 @@ bool SequentialRun::WouldWait(const Operation& operation) {
 
 void SequentialRun::Compare(const char* what, Outcome reference, Outcome subject) {
   if (reference == subject || !what_.empty()) return;
-  what_ = std::string(what) + ": the kernel says " + Describe(reference) + ", the subject " +
+  what_ = std::string(what) + ": the reference says " + Describe(reference) + ", the subject " +
           Describe(subject);
 }
 
@@ -199,6 +197,10 @@ void SequentialRun::ApplyWrite(const Operation& operation) {
 }
 
 void SequentialRun::ApplyRead(const Operation& operation) {
+  if (reference_bytes_.size() < operation.value) {
+    reference_bytes_.resize(operation.value);
+    subject_bytes_.resize(operation.value);
+  }
   const Outcome outcome =
       reference_.Read(operation.actor, operation.file, reference_bytes_.data(), operation.value);
   Compare("read", outcome,
@@ -234,7 +236,7 @@ void SequentialRun::ApplyPoll(const Operation& operation) {
   }
   for (size_t file = 0; file < kMaxFiles && what_.empty(); ++file) {
     if (reference[file] == subject[file]) continue;
-    what_ = "readiness of f" + std::to_string(file) + ": the kernel says " +
+    what_ = "readiness of f" + std::to_string(file) + ": the reference says " +
             DescribeMask(reference[file]) + ", the subject " + DescribeMask(subject[file]);
   }
 }
@@ -262,7 +264,7 @@ void SequentialRun::CheckRemains() {
     ApplyFlags({Action::kSetNonblocking, 0, static_cast<uint8_t>(file), 1});
     if (table_.file(file).end != PipeEnd::kRead) continue;
     while (what_.empty() && reference_.QueuedBytes(0, file).value > 0) {
-      ApplyRead({Action::kRead, 0, static_cast<uint8_t>(file), kMaxTransfer});
+      ApplyRead({Action::kRead, 0, static_cast<uint8_t>(file), kDrainBytes});
     }
   }
   for (int file = 0; file < kMaxFiles && what_.empty(); ++file) {

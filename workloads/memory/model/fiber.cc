@@ -21,16 +21,28 @@ ucontext_t g_main;
 const void* g_main_stack = nullptr;
 size_t g_main_stack_bytes = 0;
 
-// AddressSanitizer must be told of every change of stacks. `bottom` null: the thread's own.
-void BeforeSwitch([[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
+// AddressSanitizer must be told of every change of stacks. The thread's own may have a second one
+// for use after return; fibers are compiled without (CMakeLists.txt), since a run leaves them
+// anywhere.
+[[maybe_unused]] void* g_main_fake_stack = nullptr;
+
+void LeaveMain([[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
 #if defined(PIPEYARD_HAS_ASAN)
-  // No fake stack is kept: what was left is never used again, or begins anew.
-  void* fake_stack = nullptr;
-  __sanitizer_start_switch_fiber(&fake_stack, bottom, size);
+  __sanitizer_start_switch_fiber(&g_main_fake_stack, bottom, size);
 #endif
 }
-
-void AfterSwitch([[maybe_unused]] bool is_from_main) {
+void LeaveFiber([[maybe_unused]] const void* bottom, [[maybe_unused]] size_t size) {
+#if defined(PIPEYARD_HAS_ASAN)
+  void* none = nullptr;
+  __sanitizer_start_switch_fiber(&none, bottom, size);
+#endif
+}
+void ArriveAtMain() {
+#if defined(PIPEYARD_HAS_ASAN)
+  __sanitizer_finish_switch_fiber(g_main_fake_stack, nullptr, nullptr);
+#endif
+}
+void ArriveAtFiber([[maybe_unused]] bool is_from_main) {
 #if defined(PIPEYARD_HAS_ASAN)
   const void* bottom = nullptr;
   size_t size = 0;
@@ -58,29 +70,29 @@ void Fiber::Reset() {
 }
 
 void Fiber::Trampoline() {
-  AfterSwitch(g_is_from_main);
+  ArriveAtFiber(g_is_from_main);
   g_running->body_();
 }
 
 void Fiber::EnterFromMain() {
   g_running = this;
   g_is_from_main = true;
-  BeforeSwitch(stack_.get(), kStackBytes);
+  LeaveMain(stack_.get(), kStackBytes);
   ::swapcontext(&g_main, &context_);
-  AfterSwitch(false);
+  ArriveAtMain();
 }
 
 void Fiber::SwitchTo(Fiber& other) {
   g_running = &other;
   g_is_from_main = false;
-  BeforeSwitch(other.stack_.get(), kStackBytes);
+  LeaveFiber(other.stack_.get(), kStackBytes);
   ::swapcontext(&context_, &other.context_);
-  AfterSwitch(g_is_from_main);
+  ArriveAtFiber(g_is_from_main);
 }
 
 void Fiber::LeaveToMain() {
   g_running = nullptr;
-  BeforeSwitch(g_main_stack, g_main_stack_bytes);
+  LeaveFiber(g_main_stack, g_main_stack_bytes);
   ::swapcontext(&context_, &g_main);
 }
 

@@ -15,6 +15,8 @@ constexpr uint64_t kOperations = 1'500;
 #else
 constexpr uint64_t kOperations = 10'000;
 #endif
+// Ends with the first difference.
+constexpr uint64_t kOperationsToFind = 50'000;
 constexpr size_t kMaxShrunk = 8;
 
 struct Case {
@@ -115,7 +117,7 @@ TEST_P(PlantedWakeFault, IsFoundAndShrunk) {
 
   const ActorReport report = CompareActors(
       settings, [](Engine& engine) { return std::make_unique<FaultySystem>(engine, GetParam()); },
-      seed, kOperations);
+      seed, kOperationsToFind);
 
   if (!report.is_usable) GTEST_SKIP() << "/proc does not tell what a thread waits for";
   EXPECT_NE(report.report.difference, "");

@@ -11,6 +11,7 @@ namespace {
 
 // Each run takes a millisecond.
 constexpr int kMaxShrinkRuns = 600;
+constexpr int kMaxTries = 3000;
 constexpr size_t kOperationsOfProgram = 150;
 
 // Both sides and the threads, for one program after another.
@@ -66,10 +67,11 @@ ActorReport CompareActors(const RunSettings& settings, const EngineSystemMaker& 
     const std::vector<Operation> operations = GenerateOperations(random, options);
     if (const std::optional<Divergence> found = bench->run->Run(operations)) {
       // The threads end each run outside all calls, so the same serve all tries.
-      const std::vector<Operation> shrunk = Shrink(
-          operations,
-          [&](const std::vector<Operation>& tried) { return bench->run->Run(tried).has_value(); },
-          kMaxShrinkRuns);
+      const auto fails = [&](const std::vector<Operation>& tried) {
+        return bench->run->Run(tried).has_value();
+      };
+      const std::vector<Operation> shrunk =
+          ShrinkFurther(Shrink(operations, fails, kMaxShrinkRuns), fails, options, seed, kMaxTries);
       report.report.num_shrunk = shrunk.size();
       report.report.difference = found->text + "\n" + RunFresh(shrunk, settings, make_system) +
                                  "\n# program " + std::to_string(report.report.num_programs) +

@@ -157,6 +157,7 @@ void ActorRun::Begin(const Operation& operation) {
   }
   actor.operation = operation;
   actor.is_inside = true;
+  actor.flags = table_.file(operation.file).flags;
   if (operation.action == Action::kPoll) actor.operation.value &= table_.OpenFiles();
   if (IsWrite(operation.action)) {
     // What a short write leaves out is a gap in the stream, on both sides.
@@ -172,7 +173,7 @@ void ActorRun::Call(PipeSystem& system, const Actor& actor, Side& side) const {
   const Operation& operation = actor.operation;
   const int self = operation.actor;
   const int file = operation.file;
-  FileFlags flags = table_.file(file).flags;
+  FileFlags flags = actor.flags;
   switch (operation.action) {
     case Action::kCreate:
       side.outcome = system.Create(self, file, file + 1, {.is_nonblocking = operation.value != 0});

@@ -54,6 +54,7 @@ class ActorRun {
     std::unique_ptr<ThreadWatch> watch;
     bool is_inside = false;  // of `operation`, since it was begun
     Operation operation;
+    FileFlags flags;             // of the operation's file when it was begun
     const char* data = nullptr;  // of a write
   };
 

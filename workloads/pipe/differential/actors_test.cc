@@ -17,7 +17,7 @@ constexpr uint64_t kOperations = 10'000;
 #endif
 // Ends with the first difference.
 constexpr uint64_t kOperationsToFind = 50'000;
-constexpr size_t kMaxShrunk = 8;
+constexpr size_t kMaxShrunk = 12;
 
 struct Case {
   const char* name;

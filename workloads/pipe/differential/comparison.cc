@@ -26,6 +26,7 @@ Status HoldBallast(KernelBallast& ballast) {
 // how many operations stand before.
 constexpr uint32_t kRarely = 4;
 constexpr uint32_t kAlways = 1;
+constexpr int kTries = 20'000;  // of short programs; some 20 us each
 
 CheckOptions ChecksFor(const RunSettings& settings, uint32_t interval) {
   return {.has_polls = settings.has_polls,
@@ -44,23 +45,6 @@ std::string RunFresh(const Program& program, const RunSettings& settings,
   if (const std::optional<Divergence> found = run.Run(program.operations)) return found->text;
   const Status status = (*subject)->CheckAtRest();
   return status.ok() ? "" : "at rest: " + status.ToString();
-}
-
-// Dropping and lowering ends where several operations would have to change together. Then a short
-// program that fails is sooner met by chance.
-std::vector<Operation> FindShorter(
-    std::vector<Operation> shrunk, uint64_t seed, const GeneratorOptions& generator,
-    const std::function<bool(const std::vector<Operation>&)>& fails) {
-  constexpr size_t kShort = 8;
-  constexpr uint64_t kTries = 20'000;
-  GeneratorOptions options = generator;
-  options.num_operations = kShort;
-  for (uint64_t i = 0; i < kTries && shrunk.size() > kShort; ++i) {
-    std::mt19937_64 random(ProgramSeed(~seed, i));
-    const std::vector<Operation> operations = GenerateOperations(random, options);
-    if (fails(operations)) shrunk = Shrink(operations, fails);
-  }
-  return shrunk;
 }
 
 // `text` is what the whole program showed on a subject that had run others before.
@@ -89,7 +73,8 @@ void Tell(const Program& program, const RunSettings& settings, const GeneratorOp
     choose();
   }
   if (fails(program.operations)) {
-    shown.operations = FindShorter(Shrink(program.operations, fails), seed, generator, fails);
+    shown.operations =
+        ShrinkFurther(Shrink(program.operations, fails), fails, generator, seed, kTries);
     shown_text = RunFresh(shown, settings, make_subject, interval);
   }
   if (shown_text.empty()) {

@@ -110,4 +110,19 @@ std::vector<Operation> Shrink(std::vector<Operation> operations,
   return Shrinker(std::move(operations), fails, max_runs).Run();
 }
 
+std::vector<Operation> ShrinkFurther(
+    std::vector<Operation> operations,
+    const std::function<bool(const std::vector<Operation>&)>& fails,
+    const GeneratorOptions& generator, uint64_t seed, int max_tries) {
+  constexpr size_t kShort = 8;
+  GeneratorOptions options = generator;
+  options.num_operations = kShort;
+  for (int i = 0; i < max_tries && operations.size() > kShort; ++i) {
+    std::mt19937_64 random(ProgramSeed(~seed, static_cast<uint64_t>(i)));
+    const std::vector<Operation> tried = GenerateOperations(random, options);
+    if (fails(tried)) operations = Shrink(tried, fails);
+  }
+  return operations;
+}
+
 }  // namespace pipeyard::pipe::differential

@@ -6,6 +6,7 @@
 #include <functional>
 #include <vector>
 
+#include "workloads/pipe/differential/generator.h"
 #include "workloads/pipe/differential/operation.h"
 
 namespace pipeyard::pipe::differential {
@@ -17,5 +18,13 @@ namespace pipeyard::pipe::differential {
 std::vector<Operation> Shrink(std::vector<Operation> operations,
                               const std::function<bool(const std::vector<Operation>&)>& fails,
                               int max_runs = 5000);
+
+// Dropping and lowering end where several operations would have to change together. Then a short
+// program that fails is sooner met by chance: tries up to `max_tries` of them, where `operations`
+// is long.
+std::vector<Operation> ShrinkFurther(
+    std::vector<Operation> operations,
+    const std::function<bool(const std::vector<Operation>&)>& fails,
+    const GeneratorOptions& generator, uint64_t seed, int max_tries);
 
 }  // namespace pipeyard::pipe::differential

@@ -111,10 +111,6 @@ class FaultySystem : public EngineSystem {
 class PlantedWakeFault : public ::testing::TestWithParam<WakeFault> {};
 
 TEST_P(PlantedWakeFault, IsFoundAndShrunk) {
-#if defined(PIPEYARD_IS_SANITIZED)
-  GTEST_SKIP() << "a sanitizer's slowness can let a planted fault pass unseen: a difference that "
-                  "does not repeat is not counted";
-#endif
   const uint64_t seed = memory::TestSeed(42);
   RunSettings settings;
   settings.num_actors = 4;

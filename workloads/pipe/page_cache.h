@@ -137,9 +137,18 @@ struct PlacesCache {
 using OnePageCache = PlacesCache<1>;
 using TwoPageCache = PlacesCache<2>;
 
-struct PreallocV1Cache : PlacesCache<2> {
+// Those that preallocate into a batch of the call's own.
+struct BatchedCache : PlacesCache<2> {
   using Batch = PageBatch<kMaxPreallocated>;
 
+  static void FreeRest(const PipeEnvironment& env, Worker& worker, Batch& batch) {
+    if (batch.count == 0) return;
+    worker.Count(Counter::kPreallocFreed, batch.count);
+    FreeBatch(env, worker, batch);
+  }
+};
+
+struct PreallocV1Cache : BatchedCache {
   static void Preallocate(const PipeEnvironment& env, Worker& worker, size_t size,
                           const CachedPages&, Batch& batch) {
     if (size < env.pages->page_bytes()) return;
@@ -159,16 +168,9 @@ struct PreallocV1Cache : PlacesCache<2> {
     KeepLeftovers(worker, cache, batch);
     FreeRest(env, worker, batch);
   }
-  static void FreeRest(const PipeEnvironment& env, Worker& worker, Batch& batch) {
-    if (batch.count == 0) return;
-    worker.Count(Counter::kPreallocFreed, batch.count);
-    FreeBatch(env, worker, batch);
-  }
 };
 
-struct PreallocCache : PlacesCache<2> {
-  using Batch = PageBatch<kMaxPreallocated>;
-
+struct PreallocCache : BatchedCache {
   static void Preallocate(const PipeEnvironment& env, Worker& worker, size_t size,
                           const CachedPages&, Batch& batch) {
     if (size <= env.pages->page_bytes()) return;
@@ -182,11 +184,6 @@ struct PreallocCache : PlacesCache<2> {
   }
   static void Recycle(const PipeEnvironment&, Worker& worker, CachedPages& cache, Batch& batch) {
     KeepLeftovers(worker, cache, batch);
-  }
-  static void FreeRest(const PipeEnvironment& env, Worker& worker, Batch& batch) {
-    if (batch.count == 0) return;
-    worker.Count(Counter::kPreallocFreed, batch.count);
-    FreeBatch(env, worker, batch);
   }
 };
 

@@ -22,63 +22,48 @@ Slot& Pipe::SlotAt(uint32_t position) const {
   return reinterpret_cast<Slot*>(env_->region + info_->slots_offset)[position & mask];
 }
 
-bool Pipe::SpinUntil(bool is_reader, Worker& worker) const {
+bool Pipe::SpinUntilReady(PipeEnd end, Worker& worker) const {
   if (!worker.MaySpin()) return false;
-  const int64_t deadline = memory::MonotonicNanos() + env_->wait_spin.count();
-  const auto is_ready = [&] {
-    const HeadTail ends = Ends();
-    // Asked each time: the pipe may be resized meanwhile.
-    const uint32_t max_usage = info_->max_usage.load(std::memory_order_relaxed);
-    return (is_reader
-                ? !ends.IsEmpty() || info_->writers.load(std::memory_order_relaxed) == 0
-                : !ends.IsFull(max_usage) || info_->readers.load(std::memory_order_relaxed) == 0) ||
-           memory::IsInterrupted(worker.sleeper());
+  int64_t now = memory::MonotonicNanos();
+  const int64_t deadline = now + env_->wait_spin.count();
+  const auto is_over = [&] {
+    return ReadyEvents(end) != 0 || memory::IsInterrupted(worker.sleeper());
   };
-  int64_t now = 0;
   do {
     for (int i = 0; i < 16; ++i) {
-      if (is_ready()) return true;
+      if (is_over()) return true;
       memory::SpinPause();
     }
-    now = memory::MonotonicNanos();
     // Whoever is waited for may need this very CPU: spinning on would keep it from there.
+    const int64_t left = memory::MonotonicNanos();
     ::sched_yield();
-    const int64_t back = memory::MonotonicNanos();
-    if (back - now > kLongYieldNanos && !is_ready()) {
+    now = memory::MonotonicNanos();
+    if (now - left > kLongYieldNanos && !is_over()) {
       // A stranger had the CPU instead. It would take it at each yield, for milliseconds, and
       // spinning without yielding would keep whoever is waited for from it.
       worker.StopSpinning();
       return false;
     }
-    now = back;
   } while (now < deadline);
   return false;
 }
 
-void Pipe::Sleep(PipeLock& lock, bool is_reader, Worker& worker,
+void Pipe::Sleep(PipeLock& lock, PipeEnd end, Worker& worker,
                  memory::PendingWakes& wakes) NO_THREAD_SAFETY_ANALYSIS {
   if (env_->wait_spin > Nanos(0)) {
-    lock.Release();
-    if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
-    const bool is_ready = SpinUntil(is_reader, worker);
+    lock.ReleaseThenWake(wakes);
+    const bool is_over = SpinUntilReady(end, worker);
     lock.Retake();
     PayForInfo(worker);
-    if (is_ready || lock.is_owner_dead()) return;
     // What was missed since the last look is seen under the mutex.
-    const HeadTail ends = Ends();
-    const bool must_wait =
-        is_reader ? ends.IsEmpty() && info_->writers.load(std::memory_order_relaxed) != 0
-                  : ends.IsFull(info_->max_usage.load(std::memory_order_relaxed)) &&
-                        info_->readers.load(std::memory_order_relaxed) != 0;
-    if (!must_wait) return;
+    if (is_over || lock.is_owner_dead() || ReadyEvents(end) != 0) return;
   }
-  memory::WaitQueue& queue = is_reader ? info_->readers_waiting : info_->writers_waiting;
+  memory::WaitQueue& queue = QueueOf(end);
   worker.sleeper().Prepare();
   queue.Join(env_->region, worker.sleeper(), worker.wait_node().entry,
              memory::WaitKind::kExclusive);
-  worker.Count(is_reader ? Counter::kReaderSleeps : Counter::kWriterSleeps);
-  lock.Release();
-  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  worker.Count(end == PipeEnd::kRead ? Counter::kReaderSleeps : Counter::kWriterSleeps);
+  lock.ReleaseThenWake(wakes);
   memory::SleepUntilWoken(worker.sleeper());
   lock.Retake();
   PayForInfo(worker);
@@ -120,11 +105,7 @@ uint16_t Pipe::ReadyEvents(PipeEnd end) const {
 
 int64_t Pipe::QueuedBytes(Worker& worker) {
   PipeLock lock(*info_, worker);
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath(*env_);
-    return -EOWNERDEAD;
-  }
+  if (lock.is_owner_dead()) return -lock.GiveUp(*env_);
   PayForInfo(worker);
   int64_t bytes = 0;
   for (HeadTail ends = Ends(); !ends.IsEmpty(); ++ends.tail) {

@@ -120,9 +120,9 @@ class Pipe {
   const CachedPages& CacheUnlocked() const NO_THREAD_SAFETY_ANALYSIS { return info_->cache; }
   // Puts the first bytes behind those of the last slot where the rule allows; returns how many.
   size_t Merge(const std::byte* data, size_t size, HeadTail ends) REQUIRES(info_->mutex);
-  // Waits until the pipe looks readable (writable) or `worker` is interrupted; true where looking
-  // was enough. Without the mutex.
-  bool SpinUntil(bool is_reader, Worker& worker) const;
+  // Looks until `end` has an event or `worker` is interrupted; true where that was enough. Without
+  // the mutex.
+  bool SpinUntilReady(PipeEnd end, Worker& worker) const;
   // Takes the lines that every holder of the mutex writes, where they have a toll.
   void PayForInfo(Worker& worker) const {
     if (env_->toll != nullptr) [[unlikely]]
@@ -133,7 +133,7 @@ class Pipe {
                      sizeof(Slot));
   }
   // Sleeps in the queue; the mutex is free meanwhile.
-  void Sleep(PipeLock& lock, bool is_reader, Worker& worker, memory::PendingWakes& wakes)
+  void Sleep(PipeLock& lock, PipeEnd end, Worker& worker, memory::PendingWakes& wakes)
       REQUIRES(info_->mutex);
   // EINTR, EOWNERDEAD, or 0 where nobody interrupted `worker`.
   static int TakeInterruption(Worker& worker);
@@ -142,7 +142,8 @@ class Pipe {
   int ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wakes)
       REQUIRES(info_->mutex);
   void ReleasePages(Worker& worker) REQUIRES(info_->mutex);
-  // poll's mask for one end (PollEvent).
+  // poll's mask for one end (PollEvent); a call on that end must wait while it is 0. Exact under
+  // the mutex.
   uint16_t ReadyEvents(PipeEnd end) const;
   memory::WaitQueue& QueueOf(PipeEnd end) const REQUIRES(info_->mutex) {
     return end == PipeEnd::kRead ? info_->readers_waiting : info_->writers_waiting;

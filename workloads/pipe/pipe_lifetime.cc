@@ -149,11 +149,7 @@ int64_t Pipe::Resize(Worker& worker, uint64_t bytes) {
   const uint64_t page_bytes = env_->pages->page_bytes();
   const uint32_t slots = SlotsForSize(bytes, page_bytes);
   PipeLock lock(*info_, worker);
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath(*env_);
-    return -EOWNERDEAD;
-  }
+  if (lock.is_owner_dead()) return -lock.GiveUp(*env_);
   PayForInfo(worker);
   if (slots == 0) return -EINVAL;
   PipeUser& user = env_->users[info_->user];
@@ -166,8 +162,7 @@ int64_t Pipe::Resize(Worker& worker, uint64_t bytes) {
     error = ReplaceRing(worker, slots, wakes);
     if (error != 0) user.Charge(slots, accounted);
   }
-  lock.Release();
-  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  lock.ReleaseThenWake(wakes);
   if (error != 0) {
     worker.Count(Counter::kResizesRefused);
     return -error;
@@ -216,11 +211,7 @@ int Pipe::CloseWriter(Worker& worker) { return ChangeEnds(worker, 0, -1); }
 
 int Pipe::ChangeEnds(Worker& worker, int reader_change, int writer_change) {
   PipeLock lock(*info_, worker);
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath(*env_);
-    return EOWNERDEAD;
-  }
+  if (lock.is_owner_dead()) return lock.GiveUp(*env_);
   PayForInfo(worker);
   const uint32_t readers =
       info_->readers.load(std::memory_order_relaxed) + static_cast<uint32_t>(reader_change);

@@ -3,8 +3,12 @@
 // Thread safety: a local of one call.
 #pragma once
 
+#include <errno.h>
+
 #include "base/thread_annotations.h"
 #include "workloads/memory/monotonic.h"
+#include "workloads/memory/wait_queue.h"
+#include "workloads/pipe/environment.h"
 #include "workloads/pipe/pipe_info.h"
 #include "workloads/pipe/worker.h"
 
@@ -23,6 +27,17 @@ class SCOPED_CAPABILITY PipeLock {
 
   void Release() RELEASE() { Give(); }
   void Retake() ACQUIRE() { Take(); }
+  // Makes the wake-up calls that are owed, now that the woken can have the mutex.
+  void ReleaseThenWake(memory::PendingWakes& wakes) RELEASE() {
+    Give();
+    if (const int calls = wakes.Flush(); calls != 0) worker_.Count(Counter::kWakeCalls, calls);
+  }
+  // Where the owner is dead: lets everybody find out. Returns EOWNERDEAD.
+  int GiveUp(const PipeEnvironment& environment) RELEASE() {
+    Give();
+    SpreadOwnerDeath(environment);
+    return EOWNERDEAD;
+  }
 
   // A worker died holding it: the pipe's state may be half written and must not be used.
   bool is_owner_dead() const { return is_owner_dead_; }

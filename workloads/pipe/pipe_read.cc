@@ -89,23 +89,18 @@ IoResult Pipe::ReadWith(Worker& worker, std::byte* data, size_t size, IoFlags fl
       result.error = error;
       break;
     }
-    Sleep(lock, /*is_reader=*/true, worker, wakes);
+    Sleep(lock, PipeEnd::kRead, worker, wakes);
     wake_next_reader = true;
   }
 
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath(*env_);
-    return {0, EOWNERDEAD};
-  }
+  if (lock.is_owner_dead()) return {0, lock.GiveUp(*env_)};
   Cache::Trim(info_->cache, trimmed);
   if (wake_writer && done != 0)
     worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env.region, wakes));
   if (wake_next_reader && !Ends().IsEmpty()) {
     worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env.region, wakes));
   }
-  lock.Release();
-  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  lock.ReleaseThenWake(wakes);
   Cache::FreeTrimmed(env, worker, trimmed);
   if (done != 0) {
     worker.Count(Counter::kReads);

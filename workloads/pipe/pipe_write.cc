@@ -100,17 +100,16 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
     }
     if (was_empty)
       worker.Count(Counter::kReaderWakeups, info_->readers_waiting.WakeOne(env.region, wakes));
-    Sleep(lock, /*is_reader=*/false, worker, wakes);
+    Sleep(lock, PipeEnd::kWrite, worker, wakes);
     if (lock.is_owner_dead()) break;
     was_empty = Ends().IsEmpty();
     wake_next_writer = true;
   }
 
   if (lock.is_owner_dead()) {
-    lock.Release();
+    result = {0, lock.GiveUp(env)};
     Cache::FreeRest(env, worker, batch);
-    SpreadOwnerDeath(*env_);
-    return {0, EOWNERDEAD};
+    return result;
   }
   Cache::Recycle(env, worker, info_->cache, batch);  // 7
   if (was_empty || info_->wakes_every_write != 0)
@@ -118,8 +117,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
   if (wake_next_writer && !Ends().IsFull(info_->max_usage.load(std::memory_order_relaxed))) {
     worker.Count(Counter::kWriterWakeups, info_->writers_waiting.WakeOne(env.region, wakes));
   }
-  lock.Release();
-  if (const int calls = wakes.Flush(); calls != 0) worker.Count(Counter::kWakeCalls, calls);
+  lock.ReleaseThenWake(wakes);
   Cache::FreeRest(env, worker, batch);
   if (done != 0) {
     worker.Count(Counter::kWrites);

@@ -21,11 +21,7 @@ class Poller {
       entry.revents = 0;
       if (!entry.pipe.IsValid()) continue;
       PipeLock lock(*entry.pipe.info_, worker_);
-      if (lock.is_owner_dead()) {
-        lock.Release();
-        SpreadOwnerDeath(*entry.pipe.env_);
-        return -EOWNERDEAD;
-      }
+      if (lock.is_owner_dead()) return -lock.GiveUp(*entry.pipe.env_);
       entry.pipe.PayForInfo(worker_);
       entry.pipe.NotePolled();
       entry.revents = static_cast<uint16_t>(entry.pipe.ReadyEvents(entry.end) &

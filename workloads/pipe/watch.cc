@@ -25,11 +25,7 @@ int WatchSet::Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger t
   Watch& watch = watches_[position];
   watch = {pipe, end, static_cast<uint16_t>(events | kPollErr | kPollHup), trigger, tag};
   PipeLock lock(*watch.pipe.info_, worker_);
-  if (lock.is_owner_dead()) {
-    lock.Release();
-    SpreadOwnerDeath(*pipe.env_);
-    return EOWNERDEAD;
-  }
+  if (lock.is_owner_dead()) return lock.GiveUp(*pipe.env_);
   watch.pipe.PayForInfo(worker_);
   watch.pipe.NotePolled();
   if (trigger == WatchTrigger::kEdge) watch.pipe.CountEdgeWatch(1);
@@ -68,9 +64,7 @@ int WatchSet::RemoveAt(uint32_t position) {
   if (lock.is_owner_dead()) {
     // The queue may be half written; nobody walks it any more.
     place.is_queued = 0;
-    lock.Release();
-    SpreadOwnerDeath(*watch.pipe.env_);
-    return EOWNERDEAD;
+    return lock.GiveUp(*watch.pipe.env_);
   }
   watch.pipe.QueueOf(watch.end).Leave(watch.pipe.env_->region, place);
   if (watch.trigger == WatchTrigger::kEdge) watch.pipe.CountEdgeWatch(-1);
@@ -87,11 +81,7 @@ int WatchSet::Collect(std::span<Event> out) {
     if (place.is_ready.exchange(0, std::memory_order_acq_rel) == 0) continue;
     Watch& watch = watches_[position];
     PipeLock lock(*watch.pipe.info_, worker_);
-    if (lock.is_owner_dead()) {
-      lock.Release();
-      SpreadOwnerDeath(*watch.pipe.env_);
-      return -EOWNERDEAD;
-    }
+    if (lock.is_owner_dead()) return -lock.GiveUp(*watch.pipe.env_);
     watch.pipe.PayForInfo(worker_);
     const auto events = static_cast<uint16_t>(watch.pipe.ReadyEvents(watch.end) & watch.events);
     if (events == 0) continue;

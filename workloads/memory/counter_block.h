@@ -6,9 +6,11 @@
 // read-modify-write.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <cstdint>
 #include <string_view>
+#include <vector>
 
 #include "workloads/memory/shared.h"
 
@@ -69,10 +71,31 @@ struct alignas(kCacheLine) CounterBlock {
   }
 };
 
-// Adds the value of one worker to that of the others.
-inline uint64_t Reduce(CounterReduction reduction, uint64_t so_far, uint64_t value) {
-  if (reduction == CounterReduction::kSum) return so_far + value;
-  return value > so_far ? value : so_far;
+// Over the blocks of all workers.
+template <typename Id>
+uint64_t ReduceCounter(const CounterBlock<Id>* blocks, int num_workers, Id id,
+                       CounterReduction reduction) {
+  uint64_t reduced = 0;
+  for (int i = 0; i < num_workers; ++i) {
+    const uint64_t value = blocks[i].Get(id);
+    reduced = reduction == CounterReduction::kSum ? reduced + value : std::max(reduced, value);
+  }
+  return reduced;
+}
+
+// The same of each counter, in the order of `definitions`.
+template <typename Id>
+std::vector<CounterValue> ReduceCounters(
+    const CounterDefinition (&definitions)[CounterBlock<Id>::kSize], const CounterBlock<Id>* blocks,
+    int num_workers) {
+  std::vector<CounterValue> values;
+  for (size_t i = 0; i < CounterBlock<Id>::kSize; ++i) {
+    const CounterDefinition& counter = definitions[i];
+    values.push_back({counter.name, counter.unit,
+                      ReduceCounter(blocks, num_workers, static_cast<Id>(i), counter.reduction),
+                      counter.is_of_setup || counter.reduction == CounterReduction::kMax});
+  }
+  return values;
 }
 
 }  // namespace pipeyard::memory

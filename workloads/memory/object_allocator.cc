@@ -146,9 +146,8 @@ uint32_t ObjectAllocator::NumPartialSlabs(uint32_t size_bytes, numa::NodeId node
 numa::NodeId ObjectAllocator::AskStrictPolicy(ObjectWorker& worker) {
   const numa::NodeMask online =
       numa::NodeMask::FromBits(pages_->gates().memory_nodes.load(std::memory_order_relaxed));
-  PolicyContext& context = worker.pages->context;
-  context.allowed = pages_->AllowedNodes();
-  const numa::NodeId node = StrictSlabNode(worker.pages->policy, context, online);
+  const numa::NodeId node =
+      StrictSlabNode(worker.pages->policy, pages_->ContextOf(*worker.pages), online);
   if (node != numa::kNoNode) worker.counters->Add(ObjectCounter::kStrictQueries);
   return node;
 }
@@ -256,17 +255,9 @@ void ObjectAllocator::Flush(ObjectWorker& worker) {
 }
 
 std::vector<CounterValue> ObjectAllocator::Counters() const {
-  std::vector<CounterValue> values;
-  for (size_t i = 0; i < static_cast<size_t>(ObjectCounter::kCount); ++i) {
-    CounterValue value{kObjectCounters[i].name, kObjectCounters[i].unit, 0};
-    for (int worker = 0; worker < num_workers_; ++worker) {
-      value.value = Reduce(kObjectCounters[i].reduction, value.value,
-                           counters_[worker].Get(static_cast<ObjectCounter>(i)));
-    }
-    if (static_cast<ObjectCounter>(i) == ObjectCounter::kSlabsReclaimed)
-      value.value += reclaim_->num_slabs.load(std::memory_order_relaxed);
-    values.push_back(value);
-  }
+  std::vector<CounterValue> values = ReduceCounters(kObjectCounters, counters_, num_workers_);
+  values[static_cast<size_t>(ObjectCounter::kSlabsReclaimed)].value +=
+      reclaim_->num_slabs.load(std::memory_order_relaxed);
   return values;
 }
 

@@ -46,7 +46,7 @@ PageId PageAllocator::AllocateForFault(PageWorker& worker, const Policy& policy,
   const PageCounter counter = is_fast ? PageCounter::kFastpathFault : PageCounter::kFaultPages;
   PageChoice choice = LocalChoice(worker);
   if (!is_fast && !choice.allowed.IsEmpty()) {
-    choice = ChooseFault(policy, Context(worker), index);
+    choice = ChooseFault(policy, ContextOf(worker), index);
   }
   PageList& list = worker.lists[IndexOf(choice.node)];
   if ((reasons & ~kPolicyDecides) == 0 && list.count != 0 && choice.allowed.Contains(choice.node) &&

@@ -215,6 +215,11 @@ class PageAllocator {
   std::span<const numa::NodeId> FallbackOrder(numa::NodeId node) const {
     return fallback_ids_[static_cast<size_t>(node)];
   }
+  // What the worker's policy decides by, with the cpuset as it is now.
+  const PolicyContext& ContextOf(PageWorker& worker) const {
+    worker.context.allowed = AllowedNodes();
+    return worker.context;
+  }
   // Restricts every later allocation, of all workers and processes.
   void SetCpuset(numa::NodeMask mems_allowed);
   bool IsFastpathOn(AllocationPath path) const { return gates_->IsFastpathOn(path); }
@@ -244,6 +249,11 @@ class PageAllocator {
   Result<PageCensus> TakeCensus() const;
   // Sums over workers, in the order of PageCounter.
   std::vector<CounterValue> Counters() const;
+  // One of them as workers counted it, without what Counters() adds up.
+  uint64_t Count(PageCounter counter) const {
+    return ReduceCounter(counters_, num_workers_, counter,
+                         kPageCounters[static_cast<size_t>(counter)].reduction);
+  }
   // Bulk calls to each node, in the order of arenas().
   std::vector<uint64_t> BulkCallsByNode() const;
 
@@ -265,11 +275,6 @@ class PageAllocator {
     worker.counters->Add(PageCounter::kFailed);
     return kNoPage;
   }
-  // The context with the cpuset as it is now.
-  const PolicyContext& Context(PageWorker& worker) const {
-    worker.context.allowed = AllowedNodes();
-    return worker.context;
-  }
   uint32_t IndexOf(numa::NodeId node) const { return node_index_[static_cast<size_t>(node)]; }
 
   // Of Allocate(): without policy, where the short path does not serve.
@@ -281,7 +286,7 @@ class PageAllocator {
   // As the task's policy has it. A cpuset without memory leaves nothing to choose from: the
   // policies take a non-empty set.
   PageChoice ChooseForTask(PageWorker& worker) const {
-    const PolicyContext& context = Context(worker);
+    const PolicyContext& context = ContextOf(worker);
     if (context.allowed.IsEmpty()) [[unlikely]]
       return {context.local, context.allowed, false};
     return ChoosePage(worker.policy, context);

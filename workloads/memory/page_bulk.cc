@@ -17,7 +17,7 @@ uint32_t PageAllocator::AllocateBulk(PageWorker& worker, std::span<PageId> out,
     worker.counters->Add(PageCounter::kFastpathBulk, num_got);
     return num_got;
   }
-  const PolicyContext& context = Context(worker);
+  const PolicyContext& context = ContextOf(worker);
   if (context.allowed.IsEmpty()) {
     Fail(worker);
     return 0;

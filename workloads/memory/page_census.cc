@@ -37,15 +37,7 @@ Result<PageCensus> PageAllocator::TakeCensus() const {
 }
 
 std::vector<CounterValue> PageAllocator::Counters() const {
-  std::vector<CounterValue> values;
-  for (size_t i = 0; i < static_cast<size_t>(PageCounter::kCount); ++i) {
-    CounterValue value{kPageCounters[i].name, kPageCounters[i].unit, 0};
-    for (int worker = 0; worker < num_workers_; ++worker) {
-      value.value = Reduce(kPageCounters[i].reduction, value.value,
-                           counters_[worker].Get(static_cast<PageCounter>(i)));
-    }
-    values.push_back(value);
-  }
+  std::vector<CounterValue> values = ReduceCounters(kPageCounters, counters_, num_workers_);
   const auto of = [&](PageCounter counter) -> uint64_t& {
     return values[static_cast<size_t>(counter)].value;
   };

@@ -127,6 +127,7 @@ Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, con
                         self.num_workers_, options.accounting, options.page_bytes);
   self.is_bound_ = !self.is_emulated_;
   self.nodes_.reserve(self.num_nodes_);
+  const std::set<numa::CpuId> cpus(options.worker_cpus.begin(), options.worker_cpus.end());
   uint64_t memory_nodes = 0;
   PageId next_page = 0;
   for (size_t i = 0; i < self.num_nodes_; ++i) {
@@ -145,7 +146,6 @@ Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, con
     for (PageId page = next_page; page < next_page + num_pages; ++page) {
       self.page_words_[page].store(word, std::memory_order_relaxed);
     }
-    const std::set<numa::CpuId> cpus(options.worker_cpus.begin(), options.worker_cpus.end());
     const uint32_t high = ListHigh(num_pages, options.worker_cpus.size(), cpus.size());
     for (size_t worker = 0; worker < options.worker_cpus.size(); ++worker) {
       self.lists_[worker * self.num_nodes_ + i].high = high;

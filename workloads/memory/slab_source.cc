@@ -47,8 +47,7 @@ bool ObjectAllocator::IsGateOpen(ObjectWorker& worker) {
 size_t ObjectAllocator::ReusableNodes(ObjectWorker& worker, uint32_t class_index,
                                       std::array<numa::NodeId, numa::kMaxNodes>& nodes) {
   // Asked even where nothing will be found: interleaving moves on by every look.
-  PolicyContext& context = worker.pages->context;
-  context.allowed = pages_->AllowedNodes();
+  const PolicyContext& context = pages_->ContextOf(*worker.pages);
   const numa::NodeId start = SlabNode(worker.pages->policy, context);
   worker.counters->Add(ObjectCounter::kGateQueries);
   const uint32_t min_partial = lists_.slab_class(class_index).min_partial;

@@ -41,12 +41,6 @@ uint64_t AllocateZeroed(const PipeEnvironment& env, Worker& worker, uint32_t byt
   return object;
 }
 
-// The worker's context as placement decisions want it.
-const memory::PolicyContext& PolicyContextOf(const PipeEnvironment& env, Worker& worker) {
-  worker.pages().context.allowed = env.pages->AllowedNodes();
-  return worker.pages().context;
-}
-
 // False where a worker died inside the list.
 bool AddToList(const PipeEnvironment& env, PipeInfo& info, uint64_t offset) {
   PipeList& list = env.lists[info.list];
@@ -93,7 +87,7 @@ CreatedPipe CreatePipe(const PipeEnvironment& env, Worker& worker, const PipeOpt
   const uint32_t wanted = SlotsAtCreation(env.limits, identity.capabilities, page_bytes);
   const memory::CreationRequest request =
       memory::PlanCreation(env.metadata_placement, wanted, page_bytes, worker.pages().policy,
-                           PolicyContextOf(env, worker));
+                           env.pages->ContextOf(worker.pages()));
   const uint64_t offset = AllocateZeroed(env, worker, InfoBytes(env.page_cache), request.info,
                                          worker.metadata_by_node().infos);
   if (offset == 0) return {{}, NoMemory(env, ENFILE)};
@@ -175,7 +169,7 @@ int Pipe::ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wake
   if (ExceedsIndex<PipeIndex>(slots)) return EINVAL;
   const memory::ObjectRequest request =
       memory::PlanResize(env_->metadata_placement, slots, env_->pages->page_bytes(),
-                         worker.pages().policy, PolicyContextOf(*env_, worker));
+                         worker.pages().policy, env_->pages->ContextOf(worker.pages()));
   const uint64_t ring =
       AllocateZeroed(*env_, worker, RingBytes(slots), request, worker.metadata_by_node().rings);
   if (ring == 0) return NoMemory(*env_, ENOMEM);

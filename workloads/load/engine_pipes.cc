@@ -12,6 +12,7 @@
 
 #include "workloads/load/engine_settings.h"
 #include "workloads/load/inert_switches.h"
+#include "workloads/load/memory_limit.h"
 #include "workloads/load/placement.h"
 #include "workloads/memory/weight_table.h"
 #include "workloads/numa/placement.h"
@@ -146,6 +147,14 @@ Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers,
   setup.pipes.assign(static_cast<size_t>(num_pipes),
                      pipe::PipeSetup{.bytes = static_cast<uint64_t>(pipe_bytes)});
   if (Judgement checked = CheckRing(pipe_bytes); !checked.ok()) return checked;
+  const Result<uint64_t> region_bytes = pipe::Engine::RegionBytes(setup, place->host);
+  if (!region_bytes.ok()) return JudgeCreation(region_bytes.status());
+  if (Judgement fits = JudgeMemory(ReadMemoryLimits(), static_cast<int64_t>(*region_bytes),
+                                   fmt::format("the engine's region with {} pipes of {}", num_pipes,
+                                               FormatBytes(pipe_bytes)));
+      !fits.ok()) {
+    return fits;
+  }
   Result<std::unique_ptr<pipe::Engine>> engine = pipe::Engine::Create(setup, place->host);
   if (!engine.ok()) {
     Judgement judged = JudgeCreation(engine.status());
@@ -182,11 +191,11 @@ void EnginePipes::OnlineNode(numa::NodeId node) {
 }
 
 uint64_t EnginePipes::FastpathPages() const {
-  uint64_t pages = 0;
-  for (const memory::CounterValue& counter : engine_->pages().Counters()) {
-    if (counter.name.starts_with("fastpath_")) pages += counter.value;
-  }
-  return pages;
+  const memory::PageAllocator& pages = engine_->pages();
+  return pages.Count(memory::PageCounter::kFastpathFault) +
+         pages.Count(memory::PageCounter::kFastpathPage) +
+         pages.Count(memory::PageCounter::kFastpathBulk) +
+         pages.Count(memory::PageCounter::kFastpathBlock);
 }
 
 Counts EnginePipes::ReadCounts() const {
@@ -201,7 +210,6 @@ Counts EnginePipes::ReadCounts() const {
 }
 
 void EnginePipes::Describe(v1::WorkerResult& result) const {
-  result.set_emulated(engine_->topology().is_emulated());
   for (const std::string& name : inert_switches_) result.add_inert_switches(name);
 }
 
@@ -233,14 +241,12 @@ Judgement EnginePipes::Conclude(v1::WorkerResult& result) {
 
 // Pages that stay present when they are free do not fault when they are allocated.
 Judgement EnginePipes::CheckGivenBack() const {
-  for (const memory::CounterValue& counter : engine_->pages().Counters()) {
-    if (counter.name != "give_back_failures" || counter.value == 0) continue;
-    return Void("pages_not_given_back",
-                fmt::format("engine.page_source: on-demand: the kernel refused {} times to take "
-                            "free pages back (madvise)",
-                            counter.value));
-  }
-  return {};
+  const uint64_t refused = engine_->pages().Count(memory::PageCounter::kGiveBackFailures);
+  if (refused == 0) return {};
+  return Void("pages_not_given_back",
+              fmt::format("engine.page_source: on-demand: the kernel refused {} times to take "
+                          "free pages back (madvise)",
+                          refused));
 }
 
 // Every page of the arenas where they are resident: none of them is a hole that asking would fill.

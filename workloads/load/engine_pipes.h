@@ -31,7 +31,8 @@ class EnginePipes {
   using Worker = pipe::Worker*;
 
   // An engine with the variant's switches, `num_workers` workers and `num_pipes` pipes of at least
-  // `pipe_bytes`. not_applicable/no_such_node where the policy names nodes that are not there.
+  // `pipe_bytes`. not_applicable/no_such_node where the policy names nodes that are not there,
+  // not_applicable/memory_limit where the region would not fit.
   static Judgement Create(const settings::Variant& variant, int num_workers, int num_pipes,
                           int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes);
 
@@ -72,8 +73,8 @@ class EnginePipes {
   // The engine's counters over all workers.
   Counts ReadCounts() const;
 
-  // Before the load: adds what the result says of the engine whatever comes, emulated or not and
-  // the switches that cannot act.
+  // Before the load: adds what the result says of the engine whatever comes, the switches that
+  // cannot act.
   void Describe(v1::WorkerResult& result) const;
   // After the workers have ended: adds the proof of where the engine's pages and objects lay.
   // void/placement_not_obtained where pages lie on other nodes than the engine's map says;

@@ -81,4 +81,10 @@ Result<pipe::EngineConfig> EngineConfigOf(const settings::Variant& variant) {
   return config;
 }
 
+bool IsEmulated(const settings::Variant& variant) {
+  if (variant.target != "engine") return false;
+  const auto topology = settings::ReadTopologySetting(variant.Json("engine.topology"));
+  return !topology.ok() || topology->has_value();
+}
+
 }  // namespace pipeyard::load

@@ -15,4 +15,8 @@ namespace pipeyard::load {
 // meant.
 Result<pipe::EngineConfig> EngineConfigOf(const settings::Variant& variant);
 
+// True where the variant's target is the engine and its topology an emulated one, whether or not
+// that can be made here.
+bool IsEmulated(const settings::Variant& variant);
+
 }  // namespace pipeyard::load

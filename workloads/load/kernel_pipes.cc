@@ -2,8 +2,10 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <signal.h>
 #include <unistd.h>
 
+#include <bit>
 #include <cerrno>
 #include <climits>
 #include <cstdio>
@@ -39,13 +41,15 @@ Judgement ExplainRefusedSize(int64_t pipe_bytes, int num_pipes) {
                     "needs CAP_SYS_RESOURCE",
                     pipe_bytes, max_size, pipe_bytes));
   }
-  const int64_t pages =
-      (pipe_bytes + ::sysconf(_SC_PAGESIZE) - 1) / ::sysconf(_SC_PAGESIZE) * num_pipes;
+  const uint64_t page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint64_t pages_of_one =
+      std::bit_ceil((static_cast<uint64_t>(pipe_bytes) + page_bytes - 1) / page_bytes);
   return NotApplicable(
       "pipe_size_limit",
       fmt::format("pipe_bytes {}: this user's pipes would exceed fs.pipe-user-pages-soft ({}) or "
                   "fs.pipe-user-pages-hard ({}); {} pages are needed for {} pipes",
-                  pipe_bytes, ReadLimit(kPagesSoft), ReadLimit(kPagesHard), pages, num_pipes));
+                  pipe_bytes, ReadLimit(kPagesSoft), ReadLimit(kPagesHard),
+                  pages_of_one * static_cast<uint64_t>(num_pipes), num_pipes));
 }
 
 Judgement ExplainRefusedPipe(int error, int num_pipes) {
@@ -69,6 +73,8 @@ Judgement KernelPipes::Create(int num_pipes, int64_t pipe_bytes,
         fmt::format("pipe_bytes {}: a kernel pipe holds at most {} bytes", pipe_bytes, INT_MAX));
   }
   if (Judgement allowed = RaiseFileLimit(int64_t{2} * num_pipes); !allowed.ok()) return allowed;
+  // Otherwise the death of a reader kills its writers, and seems to be theirs.
+  ::signal(SIGPIPE, SIG_IGN);
   pipes.reset(new KernelPipes());
   pipes->ends_.reserve(static_cast<size_t>(num_pipes));
   for (int i = 0; i < num_pipes; ++i) {

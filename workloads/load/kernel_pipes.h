@@ -1,7 +1,8 @@
 // KernelPipes: pipe(2), some of them, as a target of the load loops.
 //
 // Thread safety: Write and Read may be called by any number of workers at once; each end is closed
-// once in a process, by the last thread that uses it.
+// once in a process, by the last thread that uses it. Creating them makes the process ignore
+// SIGPIPE from then on: a write without readers returns EPIPE.
 #pragma once
 
 #include <unistd.h>

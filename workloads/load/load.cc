@@ -1,7 +1,5 @@
 #include "workloads/load/load.h"
 
-#include <signal.h>
-
 #include <string>
 
 #include "workloads/load/judgement.h"
@@ -23,8 +21,6 @@ Judgement Dispatch(const settings::Variant& variant, const Surroundings& surroun
 }  // namespace
 
 v1::WorkerResult RunWorkload(const settings::Variant& variant, const Surroundings& surroundings) {
-  // A write without readers is to return EPIPE.
-  ::signal(SIGPIPE, SIG_IGN);
   v1::WorkerResult result;
   const Judgement judgement = Dispatch(variant, surroundings, result);
   result.set_outcome(judgement.outcome);

@@ -2,7 +2,7 @@
 //
 // It knows no files and no agent: workloads/worker brings the request and takes the result away.
 //
-// Thread safety: one call at a time in a process; SIGPIPE is ignored from then on.
+// Thread safety: one call at a time in a process; SIGPIPE is ignored from the first kernel pipe on.
 #pragma once
 
 #include "pipeyard/v1/worker.pb.h"

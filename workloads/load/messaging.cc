@@ -7,39 +7,36 @@
 #include <string>
 #include <utility>
 
-#include "workloads/load/engine_pipes.h"
-#include "workloads/load/kernel_pipes.h"
 #include "workloads/load/messaging_loop.h"
-#include "workloads/load/resolved_size.h"
-#include "workloads/load/result_fields.h"
-#include "workloads/load/task_limit.h"
-#include "workloads/load/topology_watch.h"
+#include "workloads/load/pipe_attempt.h"
 
 namespace pipeyard::load {
 namespace {
 
-template <typename Pipes>
-Judgement RunOn(const MessagingParameters& parameters, const std::shared_ptr<Pipes>& pipes,
-                const Surroundings& surroundings, v1::WorkerResult& result) {
-  AddResolvedPipeSize(parameters.pipe_bytes, pipes->size_bytes(), result);
-  pipes->Describe(result);
-  TopologyWatch topology(surroundings, {[&](numa::NodeId node) { pipes->OnlineNode(node); },
-                                        [&] { return pipes->FastpathPages(); }});
-  MessagingNumbers numbers;
-  std::vector<BufferPlacement> placements;
-  if (Judgement ran =
-          RunMessagingLoops(parameters, pipes, numbers, placements, {}, topology.AsWatch());
-      !ran.ok()) {
-    return ran;
+class MessagingLoad {
+ public:
+  explicit MessagingLoad(const MessagingParameters& parameters) : parameters_(parameters) {}
+
+  int num_workers() const { return parameters_.num_workers(); }
+  int num_pipes() const { return parameters_.num_pipes(); }
+  int64_t message_bytes() const { return parameters_.message_bytes; }
+  int64_t& pipe_bytes() { return parameters_.pipe_bytes; }
+
+  template <typename Pipes>
+  Judgement Run(const std::shared_ptr<Pipes>& pipes, Watch watch) {
+    return RunMessagingLoops(parameters_, pipes, numbers_, placements_, {}, std::move(watch));
   }
-  topology.Look();
-  AddBufferPlacement(placements, result);
-  const Status filled = FillMessagingResult(numbers, result);
-  FillCounters(topology.counts(), result);
-  const Judgement concluded = pipes->Conclude(result);
-  if (!filled.ok()) return Failed("internal", filled.message());
-  return concluded.ok() ? topology.Judge() : concluded;
-}
+  Judgement Fill(v1::WorkerResult& result) const {
+    AddBufferPlacement(placements_, result);
+    const Status filled = FillMessagingResult(numbers_, result);
+    return filled.ok() ? Judgement{} : Failed("internal", filled.message());
+  }
+
+ private:
+  MessagingParameters parameters_;
+  MessagingNumbers numbers_;
+  std::vector<BufferPlacement> placements_;
+};
 
 }  // namespace
 
@@ -78,7 +75,7 @@ void SumAccounts(const MessagingParameters& parameters, std::span<const Messagin
     const bool is_sender = RoleOf(parameters, static_cast<int>(i)).is_sender;
     (is_sender ? numbers.messages_sent : numbers.messages_received) += messages;
     (is_sender ? numbers.bytes_sent : numbers.bytes_received) += account.bytes;
-    (is_sender ? short_writes : short_reads) += account.short_calls;
+    (is_sender ? short_writes : short_reads) += account.short_calls.load(std::memory_order_relaxed);
     usage += account.usage;
   }
   const auto count = [](const char* name, const char* unit, uint64_t value) {
@@ -106,23 +103,8 @@ MessagingParameters MessagingParametersOf(const settings::Variant& variant) {
 
 Judgement RunMessaging(const settings::Variant& variant, const Surroundings& surroundings,
                        v1::WorkerResult& result) {
-  const MessagingParameters parameters = MessagingParametersOf(variant);
-  if (Judgement fits = JudgeTasks(ReadTaskLimits(), parameters.num_workers()); !fits.ok()) {
-    return fits;
-  }
-  if (variant.target == "kernel") {
-    std::shared_ptr<KernelPipes> pipes;
-    const Judgement created =
-        KernelPipes::Create(parameters.num_pipes(), parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
-  }
-  if (variant.target == "engine") {
-    std::shared_ptr<EnginePipes> pipes;
-    const Judgement created = EnginePipes::Create(
-        variant, parameters.num_workers(), parameters.num_pipes(), parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
-  }
-  return Failed("not_supported", "target " + variant.target + " is not supported yet");
+  return RunPipeAttempt(MessagingLoad(MessagingParametersOf(variant)), variant, surroundings,
+                        result);
 }
 
 }  // namespace pipeyard::load

@@ -29,16 +29,21 @@
 
 namespace pipeyard::load {
 
-// SHARED. One worker's account: `messages` is its progress, written with each of them; the rest is
-// written at its end.
+// SHARED. One worker's account: `messages` and `short_calls` are its progress, written with each of
+// them; the rest is written at its end.
 struct alignas(kFalseSharingRange) MessagingAccount {
   std::atomic<uint64_t> messages;  // whole ones, sent or received
   uint64_t bytes;
-  uint64_t short_calls;
+  std::atomic<uint64_t> short_calls;  // calls that moved a part of a message
   // The errno that ended the worker; 0 for a regular end.
   int32_t error;
   ThreadUsage usage;
   BufferPlacement placement;
+
+  // By the worker itself.
+  void CountShortCall() {
+    short_calls.store(short_calls.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
+  }
 };
 PIPEYARD_CHECK_SHARED(MessagingAccount);
 
@@ -112,14 +117,14 @@ struct MessagingState {
 // What a worker counts for itself while it runs.
 struct MessagingTally {
   uint64_t bytes = 0;
-  uint64_t short_calls = 0;
   int error = 0;
 };
 
 // One message, whole, however many calls that takes. False where it could not be written.
 template <typename Pipes>
 inline bool SendMessage(Pipes& pipes, typename Pipes::Worker& worker, int pipe,
-                        const PhaseGate& gate, const MessageBuffer& buffer, MessagingTally& tally) {
+                        const PhaseGate& gate, const MessageBuffer& buffer,
+                        MessagingAccount& account, MessagingTally& tally) {
   const size_t size = buffer.size();
   size_t done = 0;
   while (true) {
@@ -133,7 +138,7 @@ inline bool SendMessage(Pipes& pipes, typename Pipes::Worker& worker, int pipe,
     tally.bytes += static_cast<uint64_t>(written);
     if (done == size) [[likely]]
       return true;
-    ++tally.short_calls;
+    account.CountShortCall();
   }
 }
 
@@ -150,7 +155,7 @@ void SendMessages(MessagingState<Pipes>& state, typename Pipes::Worker& worker,
   uint64_t messages = 0;
   for (uint64_t round = 0; round < rounds && gate.Current() < Phase::kStop; ++round) {
     for (int pipe = first; pipe < end; ++pipe) {
-      if (!SendMessage(pipes, worker, pipe, gate, buffer, tally)) return;
+      if (!SendMessage(pipes, worker, pipe, gate, buffer, account, tally)) return;
       account.messages.store(++messages, std::memory_order_relaxed);
     }
   }
@@ -181,7 +186,7 @@ void ReceiveMessages(MessagingState<Pipes>& state, typename Pipes::Worker& worke
     tally.bytes += static_cast<uint64_t>(read);
     done += static_cast<size_t>(read);
     if (done < size) [[unlikely]] {
-      ++tally.short_calls;
+      account.CountShortCall();
       continue;
     }
     done = 0;
@@ -210,7 +215,6 @@ void RunMessagingWorker(MessagingState<Pipes>& state, WorkerKind kind, int index
   }
   usage.See(Phase::kStop);
   account.bytes = tally.bytes;
-  account.short_calls = tally.short_calls;
   account.error = tally.error;
   if (tally.error != 0) state.gate->Enter(Phase::kAbort);
   if (!role.is_sender) {
@@ -238,12 +242,13 @@ template <typename Pipes>
 bool AwaitMessages(const MessagingState<Pipes>& state, Nanos patience, Supervisor& supervisor) {
   uint64_t last = UINT64_MAX;
   while (true) {
-    uint64_t messages = 0;
+    uint64_t progress = 0;
     for (const MessagingAccount& account : state.accounts) {
-      messages += account.messages.load(std::memory_order_relaxed);
+      progress += account.messages.load(std::memory_order_relaxed) +
+                  account.short_calls.load(std::memory_order_relaxed);
     }
-    if (messages == last) return false;
-    last = messages;
+    if (progress == last) return false;
+    last = progress;
     if (supervisor.AwaitEnd(patience)) return true;
     if (state.gate->Current() == Phase::kAbort) return false;
   }
@@ -291,8 +296,8 @@ Judgement RunMessagingLoops(const MessagingParameters& parameters, std::shared_p
   }
   if (!AwaitMessages(*state, timeouts.drain, supervisor)) {
     const bool is_aborted = state->gate->Current() == Phase::kAbort;
-    Judgement given_up =
-        give_up(Failed("hung", "no message arrived for " + FormatDuration(timeouts.drain)));
+    Judgement given_up = give_up(
+        Failed("hung", "no part of a message arrived for " + FormatDuration(timeouts.drain)));
     if (!is_aborted || given_up.reason_code == "worker_died") return given_up;
     const Judgement cause = JudgeErrors(parameters, state->accounts);
     return cause.ok() ? given_up : cause;

@@ -16,6 +16,7 @@
 #include "workloads/load/kernel_pipes.h"
 #include "workloads/load/load.h"
 #include "workloads/load/messaging_loop.h"
+#include "workloads/load/result_testing.h"
 
 namespace pipeyard::load {
 namespace {
@@ -30,14 +31,6 @@ settings::Variant VariantOf(const std::string& target, std::map<std::string, Val
   Result<settings::Variant> variant = settings::MakeVariant("messaging", target, values);
   EXPECT_TRUE(variant.ok()) << variant.status().ToString();
   return std::move(*variant);
-}
-
-int64_t CounterOf(const v1::WorkerResult& result, const std::string& name) {
-  for (const v1::Counter& counter : result.counters()) {
-    if (counter.name() == name) return counter.value();
-  }
-  ADD_FAILURE() << "no counter " << name;
-  return -1;
 }
 
 // Target, kind of workers.
@@ -190,6 +183,21 @@ TEST(MessagingTrouble, ADeadProcessFailsTheAttempt) {
   EXPECT_EQ(judged.reason_code, "worker_died");
   EXPECT_THAT(judged.reason_text, HasSubstr("receiver 0 of group 1 (process "));
   EXPECT_EQ(::waitpid(-1, nullptr, WNOHANG), -1);
+}
+
+// Its senders write to a pipe without readers: were that signalled, they would die of it, and the
+// first death found would name one of them.
+TEST(MessagingTrouble, ADeadReceiverIsNotTakenForTheDeathOfItsSenders) {
+  ::signal(SIGPIPE, SIG_DFL);
+  for (int round = 0; round < 20; ++round) {
+    const Judgement judged = RunSabotaged(WorkerKind::kProcesses, 4, [] {
+      ::raise(SIGKILL);
+      return 0;
+    });
+
+    ASSERT_EQ(judged.reason_code, "worker_died");
+    ASSERT_THAT(judged.reason_text, HasSubstr("receiver 0 of group 1 (process "));
+  }
 }
 
 TEST(MessagingTrouble, AStoppedProcessFailsTheAttemptOnceNobodyGetsOn) {

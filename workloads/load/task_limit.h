@@ -18,8 +18,9 @@ struct TaskLimit {
   int64_t used = 0;   // how many there are
 };
 
-// kernel.threads-max, kernel.pid_max, pids.max of the cgroup, and RLIMIT_NPROC where the process is
-// not privileged; those that can be read. `root` stands before the paths, for tests.
+// kernel.threads-max, kernel.pid_max, pids.max of the cgroup and of those above it, and
+// RLIMIT_NPROC where the process is not privileged; those that can be read. `root` stands before
+// the paths, for tests.
 std::vector<TaskLimit> ReadTaskLimits(const std::string& root = "");
 
 // ok where `more` tasks fit below every limit; else not_applicable/task_limit with the limit's name

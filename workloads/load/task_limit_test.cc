@@ -2,31 +2,19 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
 #include <string>
+
+#include "workloads/load/machine_files.h"
 
 namespace pipeyard::load {
 namespace {
 
 using testing::HasSubstr;
 
-class Machine : public testing::Test {
- protected:
-  Machine() : root_(testing::TempDir() + "/task_limit." + std::to_string(::getpid())) {}
-  ~Machine() override { std::filesystem::remove_all(root_); }
+using TaskLimits = MachineFiles;
 
-  void Write(const std::string& path, const std::string& text) {
-    std::filesystem::create_directories(std::filesystem::path(root_ + path).parent_path());
-    std::ofstream(root_ + path) << text;
-  }
-
-  const std::string root_;
-};
-
-TEST_F(Machine, TellsTheLimitsThatItHas) {
+TEST_F(TaskLimits, TellsTheLimitsThatItHas) {
   Write("/proc/loadavg", "0.20 0.18 0.12 1/80 11206\n");
   Write("/proc/sys/kernel/threads-max", "1000\n");
   Write("/proc/sys/kernel/pid_max", "4194304\n");
@@ -36,7 +24,7 @@ TEST_F(Machine, TellsTheLimitsThatItHas) {
   Write("/sys/fs/cgroup/pids/c/pids.current", "20\n");
 
   std::vector<std::string> told;
-  for (const TaskLimit& limit : ReadTaskLimits(root_)) {
+  for (const TaskLimit& limit : ReadTaskLimits(root())) {
     if (limit.name == "RLIMIT_NPROC") continue;
     told.push_back(limit.name + " " + std::to_string(limit.used) + "/" +
                    std::to_string(limit.limit));
@@ -46,8 +34,20 @@ TEST_F(Machine, TellsTheLimitsThatItHas) {
                                          "pids.max of the cgroup 20/300"));
 }
 
-TEST_F(Machine, WithoutAnyFileLimitsNothing) {
-  for (const TaskLimit& limit : ReadTaskLimits(root_)) EXPECT_EQ(limit.name, "RLIMIT_NPROC");
+TEST_F(TaskLimits, OfAGroupAboveHoldToo) {
+  Write("/proc/self/cgroup", "0::/a/b\n");
+  Write("/sys/fs/cgroup/a/pids.max", "40\n");
+  Write("/sys/fs/cgroup/a/pids.current", "30\n");
+
+  const std::vector<TaskLimit> limits = ReadTaskLimits(root());
+
+  ASSERT_FALSE(limits.empty());
+  EXPECT_EQ(limits[0].limit, 40);
+  EXPECT_EQ(limits[0].used, 30);
+}
+
+TEST_F(TaskLimits, WithoutAnyFileLimitsNothing) {
+  for (const TaskLimit& limit : ReadTaskLimits(root())) EXPECT_EQ(limit.name, "RLIMIT_NPROC");
 }
 
 TEST(JudgeTasks, NamesTheLimitAndTheNumberNeeded) {

@@ -40,7 +40,9 @@ class TopologyWatch {
   // ok, or void/topology_changed with what was announced.
   Judgement Judge() const;
   // fastpath_pages_after_online: pages that fastpaths allocated between the moment at which another
-  // node was heard of and the moment at which they were all off. Empty where nothing happened.
+  // node was heard of and the moment at which they were all off. Empty where nothing happened. The
+  // kernel announces a node once it is there, so what fastpaths allocated from then until the owner
+  // woke up is not told apart from what they had allocated before; the attempt is void either way.
   Counts counts() const;
 
  private:

@@ -7,50 +7,40 @@
 #include <string>
 #include <utility>
 
-#include "workloads/load/engine_pipes.h"
-#include "workloads/load/kernel_pipes.h"
-#include "workloads/load/resolved_size.h"
-#include "workloads/load/result_fields.h"
-#include "workloads/load/task_limit.h"
-#include "workloads/load/topology_watch.h"
+#include "workloads/load/pipe_attempt.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
 namespace {
 
-Judgement Complete(const TransferParameters& parameters, const TransferNumbers& numbers,
-                   const std::vector<BufferPlacement>& placements, v1::WorkerResult& result) {
-  AddBufferPlacement(placements, result);
-  if (numbers.latency.count() == 0 || numbers.window_bytes == 0) {
-    return Failed("no_operations", fmt::format("no message arrived within the measured {}",
-                                               FormatDuration(parameters.duration)));
-  }
-  const Status filled = FillTransferResult(parameters, numbers, result);
-  return filled.ok() ? Judgement{} : Failed("internal", filled.message());
-}
+class TransferLoad {
+ public:
+  explicit TransferLoad(const TransferParameters& parameters) : parameters_(parameters) {}
 
-template <typename Pipes>
-Judgement RunOn(TransferParameters parameters, const std::shared_ptr<Pipes>& pipes,
-                const Surroundings& surroundings, v1::WorkerResult& result) {
-  AddResolvedPipeSize(parameters.pipe_bytes, pipes->size_bytes(), result);
-  parameters.pipe_bytes = pipes->size_bytes();
-  pipes->Describe(result);
-  TopologyWatch topology(surroundings, {[&](numa::NodeId node) { pipes->OnlineNode(node); },
-                                        [&] { return pipes->FastpathPages(); }});
-  TransferNumbers numbers;
-  std::vector<BufferPlacement> placements;
-  if (Judgement ran =
-          RunTransferLoops(parameters, pipes, numbers, placements, {}, topology.AsWatch());
-      !ran.ok()) {
-    return ran;
+  int num_workers() const { return parameters_.writers + parameters_.readers; }
+  int num_pipes() const { return 1; }
+  int64_t message_bytes() const { return parameters_.message_bytes; }
+  int64_t& pipe_bytes() { return parameters_.pipe_bytes; }
+
+  template <typename Pipes>
+  Judgement Run(const std::shared_ptr<Pipes>& pipes, Watch watch) {
+    return RunTransferLoops(parameters_, pipes, numbers_, placements_, {}, std::move(watch));
   }
-  topology.Look();
-  const Judgement completed = Complete(parameters, numbers, placements, result);
-  FillCounters(topology.counts(), result);
-  const Judgement concluded = pipes->Conclude(result);
-  if (!completed.ok()) return completed;
-  return concluded.ok() ? topology.Judge() : concluded;
-}
+  Judgement Fill(v1::WorkerResult& result) const {
+    AddBufferPlacement(placements_, result);
+    if (numbers_.latency.count() == 0 || numbers_.window_bytes == 0) {
+      return Failed("no_operations", fmt::format("no message arrived within the measured {}",
+                                                 FormatDuration(parameters_.duration)));
+    }
+    const Status filled = FillTransferResult(parameters_, numbers_, result);
+    return filled.ok() ? Judgement{} : Failed("internal", filled.message());
+  }
+
+ private:
+  TransferParameters parameters_;
+  TransferNumbers numbers_;
+  std::vector<BufferPlacement> placements_;
+};
 
 }  // namespace
 
@@ -99,23 +89,7 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
 
 Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
                       v1::WorkerResult& result) {
-  const TransferParameters parameters = TransferParametersOf(variant);
-  if (Judgement fits = JudgeTasks(ReadTaskLimits(), parameters.writers + parameters.readers);
-      !fits.ok()) {
-    return fits;
-  }
-  if (variant.target == "kernel") {
-    std::shared_ptr<KernelPipes> pipes;
-    const Judgement created = KernelPipes::Create(1, parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
-  }
-  if (variant.target == "engine") {
-    std::shared_ptr<EnginePipes> pipes;
-    const Judgement created = EnginePipes::Create(variant, parameters.writers + parameters.readers,
-                                                  1, parameters.pipe_bytes, pipes);
-    return created.ok() ? RunOn(parameters, pipes, surroundings, result) : created;
-  }
-  return Failed("not_supported", "target " + variant.target + " is not supported yet");
+  return RunPipeAttempt(TransferLoad(TransferParametersOf(variant)), variant, surroundings, result);
 }
 
 }  // namespace pipeyard::load

@@ -13,6 +13,7 @@
 
 #include "proto/settings/definition.h"
 #include "workloads/load/load.h"
+#include "workloads/load/result_testing.h"
 
 namespace pipeyard::load {
 namespace {
@@ -26,14 +27,6 @@ settings::Variant VariantOf(const std::string& target, std::map<std::string, Val
   Result<settings::Variant> variant = settings::MakeVariant("transfer", target, values);
   EXPECT_TRUE(variant.ok()) << variant.status().ToString();
   return std::move(*variant);
-}
-
-int64_t CounterOf(const v1::WorkerResult& result, const std::string& name) {
-  for (const v1::Counter& counter : result.counters()) {
-    if (counter.name() == name) return counter.value();
-  }
-  ADD_FAILURE() << "no counter " << name;
-  return -1;
 }
 
 // What holds of every attempt that ended ok, whatever its variant and target.

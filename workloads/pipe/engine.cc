@@ -88,15 +88,71 @@ memory::ObjectAllocatorOptions ObjectOptionsOf(const EngineSetup& setup) {
   return options;
 }
 
+// The host, or the emulated topology on it.
+Result<numa::Topology> TopologyOf(const EngineSetup& setup, const numa::Topology& host) {
+  if (!setup.config.topology) return host;
+  return numa::MakeEmulated(*setup.config.topology, host);
+}
+
+// Where each part of the region goes.
+struct RegionPlan {
+  memory::RegionLayout layout;
+  uint64_t wait_nodes_offset = 0;
+  uint64_t entries_offset = 0;
+  uint64_t counters_offset = 0;
+  uint64_t by_node_offset = 0;
+  uint64_t lists_offset = 0;
+  uint64_t users_offset = 0;
+  uint64_t own_bytes = 0;  // from the region's start: the header and the parts above
+  memory::PageAllocatorOptions page_options;
+  memory::PageAllocator::Plan pages;
+  memory::ObjectAllocatorOptions object_options;
+  memory::ObjectAllocator::Plan objects;
+  uint64_t toll_offset = 0;
+  uint64_t toll_bytes = 0;  // 0: no toll
+};
+
+Result<RegionPlan> PlanRegion(const EngineSetup& setup, const numa::Topology& topology) {
+  RegionPlan plan;
+  plan.page_options = PageOptionsOf(setup);
+  plan.object_options = ObjectOptionsOf(setup);
+  const size_t num_workers = setup.worker_cpus.size();
+  const auto add = [&](size_t bytes, size_t number) {
+    return plan.layout.Add(bytes * number, memory::kCacheLine);
+  };
+  // First, so that WaitRef reaches them.
+  plan.wait_nodes_offset = add(sizeof(memory::WaitNode), num_workers);
+  plan.entries_offset = add(sizeof(WorkerEntries), num_workers);
+  plan.counters_offset = add(sizeof(PipeCounters), num_workers);
+  plan.by_node_offset = add(sizeof(MetadataByNode), num_workers);
+  plan.lists_offset = add(sizeof(PipeList), num_workers);
+  plan.users_offset = add(sizeof(PipeUser), setup.num_users);
+  plan.own_bytes = plan.layout.size_bytes();
+  PIPEYARD_ASSIGN_OR_RETURN(plan.pages,
+                            memory::PageAllocator::AddTo(plan.layout, plan.page_options, topology));
+  PIPEYARD_ASSIGN_OR_RETURN(
+      plan.objects, memory::ObjectAllocator::AddTo(plan.layout, plan.object_options, plan.pages,
+                                                   plan.page_options));
+  if (topology.is_emulated()) {
+    plan.toll_bytes = LineToll::TableBytes(plan.pages.num_pages, plan.page_options.page_bytes);
+    plan.toll_offset = add(plan.toll_bytes, 1);
+  }
+  return plan;
+}
+
 }  // namespace
+
+Result<uint64_t> Engine::RegionBytes(const EngineSetup& setup, const numa::Topology& host) {
+  PIPEYARD_RETURN_IF_ERROR(CheckSetup(setup));
+  PIPEYARD_ASSIGN_OR_RETURN(const numa::Topology topology, TopologyOf(setup, host));
+  PIPEYARD_ASSIGN_OR_RETURN(const RegionPlan plan, PlanRegion(setup, topology));
+  return plan.layout.size_bytes();
+}
 
 Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
                                                const numa::Topology& host) {
   PIPEYARD_RETURN_IF_ERROR(CheckSetup(setup));
-  numa::Topology topology = host;
-  if (setup.config.topology) {
-    PIPEYARD_ASSIGN_OR_RETURN(topology, numa::MakeEmulated(*setup.config.topology, host));
-  }
+  PIPEYARD_ASSIGN_OR_RETURN(numa::Topology topology, TopologyOf(setup, host));
   std::unique_ptr<Engine> engine(new Engine(std::move(topology)));
   PIPEYARD_RETURN_IF_ERROR(engine->Build(setup));
   for (const PipeSetup& pipe : setup.pipes) {
@@ -112,49 +168,26 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
 
 Status Engine::Build(const EngineSetup& setup) {
   kernel_ = setup.kernel != nullptr ? setup.kernel : &numa::SystemNumaKernel();
-  const memory::PageAllocatorOptions page_options = PageOptionsOf(setup);
-  const memory::ObjectAllocatorOptions object_options = ObjectOptionsOf(setup);
+  PIPEYARD_ASSIGN_OR_RETURN(const RegionPlan plan, PlanRegion(setup, topology_));
   const size_t num_workers = setup.worker_cpus.size();
 
-  memory::RegionLayout layout;
-  // First, so that WaitRef reaches them.
-  const uint64_t nodes_offset =
-      layout.Add(sizeof(memory::WaitNode) * num_workers, memory::kCacheLine);
-  const uint64_t entries_offset =
-      layout.Add(sizeof(WorkerEntries) * num_workers, memory::kCacheLine);
-  const uint64_t counters_offset =
-      layout.Add(sizeof(PipeCounters) * num_workers, memory::kCacheLine);
-  const uint64_t by_node_offset =
-      layout.Add(sizeof(MetadataByNode) * num_workers, memory::kCacheLine);
-  const uint64_t lists_offset = layout.Add(sizeof(PipeList) * num_workers, memory::kCacheLine);
-  const uint64_t users_offset = layout.Add(sizeof(PipeUser) * setup.num_users, memory::kCacheLine);
-  const uint64_t populated_bytes = layout.size_bytes();
-  PIPEYARD_ASSIGN_OR_RETURN(const memory::PageAllocator::Plan page_plan,
-                            memory::PageAllocator::AddTo(layout, page_options, topology_));
+  PIPEYARD_ASSIGN_OR_RETURN(region_, memory::Region::Create(plan.layout));
+  PIPEYARD_RETURN_IF_ERROR(region_->Populate(0, plan.own_bytes));
   PIPEYARD_ASSIGN_OR_RETURN(
-      const memory::ObjectAllocator::Plan object_plan,
-      memory::ObjectAllocator::AddTo(layout, object_options, page_plan, page_options));
-  const bool has_toll = topology_.is_emulated();
-  const uint64_t toll_bytes =
-      has_toll ? LineToll::TableBytes(page_plan.num_pages, page_options.page_bytes) : 0;
-  const uint64_t toll_offset = layout.Add(toll_bytes, memory::kCacheLine);
-
-  PIPEYARD_ASSIGN_OR_RETURN(region_, memory::Region::Create(layout));
-  PIPEYARD_RETURN_IF_ERROR(region_->Populate(0, populated_bytes));
-  if (has_toll) PIPEYARD_RETURN_IF_ERROR(region_->Populate(toll_offset, toll_bytes));
-  PIPEYARD_ASSIGN_OR_RETURN(pages_, memory::PageAllocator::Create(*region_, page_plan, page_options,
-                                                                  topology_, *kernel_));
+      pages_,
+      memory::PageAllocator::Create(*region_, plan.pages, plan.page_options, topology_, *kernel_));
   PIPEYARD_ASSIGN_OR_RETURN(
-      objects_,
-      memory::ObjectAllocator::Create(*region_, object_plan, object_options, *pages_, topology_));
-  if (has_toll) {
-    toll_ = std::make_unique<LineToll>(*pages_, region_->At<LineToll::Owner>(toll_offset),
+      objects_, memory::ObjectAllocator::Create(*region_, plan.objects, plan.object_options,
+                                                *pages_, topology_));
+  if (plan.toll_bytes != 0) {
+    PIPEYARD_RETURN_IF_ERROR(region_->Populate(plan.toll_offset, plan.toll_bytes));
+    toll_ = std::make_unique<LineToll>(*pages_, region_->At<LineToll::Owner>(plan.toll_offset),
                                        setup.config.remote_access);
   }
 
-  auto* wait_nodes = region_->At<memory::WaitNode>(nodes_offset);
-  counters_ = region_->At<PipeCounters>(counters_offset);
-  metadata_by_node_ = region_->At<MetadataByNode>(by_node_offset);
+  auto* wait_nodes = region_->At<memory::WaitNode>(plan.wait_nodes_offset);
+  counters_ = region_->At<PipeCounters>(plan.counters_offset);
+  metadata_by_node_ = region_->At<MetadataByNode>(plan.by_node_offset);
   workers_.resize(num_workers);
   for (size_t i = 0; i < num_workers; ++i) {
     Worker& worker = workers_[i];
@@ -165,7 +198,7 @@ Status Engine::Build(const EngineSetup& setup) {
     worker.pages_ = pages_->MakeWorker(worker.index_);
     worker.objects_ = objects_->MakeWorker(worker.index_, worker.pages_);
     worker.wait_node_ = &wait_nodes[i];
-    worker.entries_ = &region_->At<WorkerEntries>(entries_offset)[i];
+    worker.entries_ = &region_->At<WorkerEntries>(plan.entries_offset)[i];
     worker.counters_ = &counters_[i];
     worker.metadata_by_node_ = &metadata_by_node_[i];
     if (setup.config.policy) worker.SetPolicy(*setup.config.policy);
@@ -176,9 +209,9 @@ Status Engine::Build(const EngineSetup& setup) {
   environment_.objects = objects_.get();
   environment_.toll = toll_.get();
   environment_.wait_nodes = wait_nodes;
-  environment_.lists = region_->At<PipeList>(lists_offset);
+  environment_.lists = region_->At<PipeList>(plan.lists_offset);
   environment_.num_workers = static_cast<int>(num_workers);
-  environment_.users = region_->At<PipeUser>(users_offset);
+  environment_.users = region_->At<PipeUser>(plan.users_offset);
   environment_.limits = setup.limits;
   environment_.metadata_placement = setup.config.metadata_placement;
   environment_.page_cache = setup.config.page_cache;
@@ -198,21 +231,13 @@ void Engine::Stop() {
 }
 
 uint64_t Engine::Count(Counter counter) const {
-  uint64_t value = 0;
-  for (int i = 0; i < num_workers(); ++i) {
-    value = memory::Reduce(kCounters[static_cast<size_t>(counter)].reduction, value,
-                           counters_[i].Get(counter));
-  }
-  return value;
+  return memory::ReduceCounter(counters_, num_workers(), counter,
+                               kCounters[static_cast<size_t>(counter)].reduction);
 }
 
 std::vector<memory::CounterValue> Engine::Counters() const {
-  std::vector<memory::CounterValue> values;
-  for (size_t i = 0; i < static_cast<size_t>(Counter::kCount); ++i) {
-    const memory::CounterDefinition& counter = kCounters[i];
-    values.push_back({counter.name, counter.unit, Count(static_cast<Counter>(i)),
-                      counter.is_of_setup || counter.reduction == memory::CounterReduction::kMax});
-  }
+  std::vector<memory::CounterValue> values =
+      memory::ReduceCounters(kCounters, counters_, num_workers());
   for (const memory::CounterValue& value : pages_->Counters()) values.push_back(value);
   // Objects are what pipes are made of.
   for (memory::CounterValue value : objects_->Counters()) {

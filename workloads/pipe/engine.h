@@ -79,6 +79,9 @@ class Engine {
   static Result<std::unique_ptr<Engine>> Create(const EngineSetup& setup,
                                                 const numa::Topology& host);
 
+  // What Create() will map; with resident pages it takes all of that at once. Errors: as Create().
+  static Result<uint64_t> RegionBytes(const EngineSetup& setup, const numa::Topology& host);
+
   Engine(const Engine&) = delete;
   Engine& operator=(const Engine&) = delete;
   ~Engine();

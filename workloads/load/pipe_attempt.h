@@ -1,0 +1,83 @@
+// RunPipeAttempt: the frame of an attempt whose workers pass bytes through pipes of the variant's
+// target: what the host allows, the pipes, the load, hotplug meanwhile, and the proofs.
+//
+// Private to workloads/load. Thread safety: one call at a time in a process.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <cstdint>
+#include <memory>
+
+#include "base/units.h"
+#include "pipeyard/v1/worker.pb.h"
+#include "proto/settings/variant.h"
+#include "workloads/load/engine_pipes.h"
+#include "workloads/load/engine_settings.h"
+#include "workloads/load/judgement.h"
+#include "workloads/load/kernel_pipes.h"
+#include "workloads/load/memory_limit.h"
+#include "workloads/load/resolved_size.h"
+#include "workloads/load/result_fields.h"
+#include "workloads/load/surroundings.h"
+#include "workloads/load/task_limit.h"
+#include "workloads/load/topology_watch.h"
+
+namespace pipeyard::load {
+
+// `Load` is one workload with its parameters:
+//   int num_workers(), num_pipes();  int64_t message_bytes();  int64_t& pipe_bytes();
+//   Judgement Run(std::shared_ptr<Pipes>, Watch)     the loops, to their end
+//   Judgement Fill(v1::WorkerResult&)                what was measured, after Run() was ok
+template <typename Pipes, typename Load>
+Judgement RunOnPipes(Load& load, const std::shared_ptr<Pipes>& pipes,
+                     const Surroundings& surroundings, v1::WorkerResult& result) {
+  AddResolvedPipeSize(load.pipe_bytes(), pipes->size_bytes(), result);
+  load.pipe_bytes() = pipes->size_bytes();
+  pipes->Describe(result);
+  TopologyWatch topology(surroundings, {[&](numa::NodeId node) { pipes->OnlineNode(node); },
+                                        [&] { return pipes->FastpathPages(); }});
+  const Judgement ran = load.Run(pipes, topology.AsWatch());
+  topology.Look();
+  FillCounters(topology.counts(), result);
+  if (!ran.ok()) return ran;
+  const Judgement filled = load.Fill(result);
+  const Judgement concluded = pipes->Conclude(result);
+  if (!filled.ok()) return filled;
+  return concluded.ok() ? topology.Judge() : concluded;
+}
+
+// The buffers of all workers; for target kernel, what its pipes may hold as well: those pages
+// belong to no process, and the one that the kernel kills for want of memory may be another.
+template <typename Load>
+Judgement JudgeMemoryOf(Load& load, const settings::Variant& variant) {
+  const int64_t buffers = load.num_workers() * load.message_bytes();
+  std::string purpose = fmt::format("{} message buffers of {}", load.num_workers(),
+                                    FormatBytes(load.message_bytes()));
+  if (variant.target != "kernel") return JudgeMemory(ReadMemoryLimits(), buffers, purpose);
+  purpose += fmt::format(" and {} pipes of {}", load.num_pipes(), FormatBytes(load.pipe_bytes()));
+  return JudgeMemory(ReadMemoryLimits(), buffers + load.num_pipes() * load.pipe_bytes(), purpose);
+}
+
+template <typename Load>
+Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
+                         const Surroundings& surroundings, v1::WorkerResult& result) {
+  result.set_emulated(IsEmulated(variant));
+  Judgement fits = JudgeTasks(ReadTaskLimits(), load.num_workers());
+  if (fits.ok()) fits = JudgeMemoryOf(load, variant);
+  if (!fits.ok()) return fits;
+  if (variant.target == "kernel") {
+    std::shared_ptr<KernelPipes> pipes;
+    const Judgement created = KernelPipes::Create(load.num_pipes(), load.pipe_bytes(), pipes);
+    return created.ok() ? RunOnPipes(load, pipes, surroundings, result) : created;
+  }
+  if (variant.target == "engine") {
+    std::shared_ptr<EnginePipes> pipes;
+    const Judgement created = EnginePipes::Create(variant, load.num_workers(), load.num_pipes(),
+                                                  load.pipe_bytes(), pipes);
+    return created.ok() ? RunOnPipes(load, pipes, surroundings, result) : created;
+  }
+  return Failed("not_supported", "target " + variant.target + " is not supported yet");
+}
+
+}  // namespace pipeyard::load

@@ -12,8 +12,28 @@ namespace {
 
 // Linux 5.14 (uapi/asm-generic/mman-common.h); not in the headers of every build machine.
 constexpr int kMadvPopulateWrite = 23;
+// Linux 6.1.
+constexpr int kMadvCollapse = 25;
 
 uint64_t HostPageBytes() { return static_cast<uint64_t>(::sysconf(_SC_PAGESIZE)); }
+
+Status MapStatus(int error, uint64_t bytes) {
+  const std::string what = "engine region: map " + std::to_string(bytes) + " bytes";
+  return error == ENOMEM ? ResourceExhausted(what + ": " + ErrnoText(error))
+                         : ErrnoStatus(what, error);
+}
+
+// Best effort, of the whole huge pages within. The kernel takes a huge page from the node that
+// holds most of what it replaces, or none: where the small pages are bound to one node nothing
+// moves to another.
+void JoinPages(std::byte* begin, std::byte* end) {
+  const uint64_t huge_bytes = RegionLayout::kMaxAlignment;
+  const uintptr_t first = AlignUp(reinterpret_cast<uintptr_t>(begin), huge_bytes);
+  const uintptr_t last = reinterpret_cast<uintptr_t>(end) / huge_bytes * huge_bytes;
+  if (first >= last) return;
+  // Where it is refused the small pages stay: slower, and nothing else.
+  static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, kMadvCollapse));
+}
 
 }  // namespace
 
@@ -26,18 +46,20 @@ uint64_t RegionLayout::Add(uint64_t size_bytes, uint64_t alignment) {
 Result<std::unique_ptr<Region>> Region::Create(const RegionLayout& layout) {
   const uint64_t size_bytes = AlignUp(layout.size_bytes(), HostPageBytes());
   const uint64_t mapping_bytes = size_bytes + RegionLayout::kMaxAlignment;
-  void* mapping =
-      ::mmap(nullptr, mapping_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-  if (mapping == MAP_FAILED) {
-    if (errno == ENOMEM) {
-      return ResourceExhausted("engine region: map " + std::to_string(mapping_bytes) +
-                               " bytes: " + ErrnoText(errno));
-    }
-    return ErrnoStatus("engine region: map " + std::to_string(mapping_bytes) + " bytes", errno);
-  }
-  auto* first = static_cast<std::byte*>(mapping);
+  // The shared pages begin at `base` itself: a huge page can be mapped only where its address and
+  // its offset in the mapping agree.
+  void* reserved =
+      ::mmap(nullptr, mapping_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (reserved == MAP_FAILED) return MapStatus(errno, mapping_bytes);
+  auto* first = static_cast<std::byte*>(reserved);
   auto* base = reinterpret_cast<std::byte*>(
       AlignUp(reinterpret_cast<uintptr_t>(first), RegionLayout::kMaxAlignment));
+  if (::mmap(base, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS | MAP_FIXED, -1,
+             0) == MAP_FAILED) {
+    const int error = errno;
+    ::munmap(reserved, mapping_bytes);
+    return MapStatus(error, size_bytes);
+  }
   new (base)
       RegionHeader{RegionHeader::kMagic, RegionHeader::kVersion, sizeof(RegionHeader), size_bytes};
   return std::unique_ptr<Region>(new Region(first, mapping_bytes, base, size_bytes));
@@ -49,13 +71,15 @@ Status Region::Populate(uint64_t offset, uint64_t size_bytes) {
   const uint64_t page_bytes = HostPageBytes();
   const uint64_t begin = offset / page_bytes * page_bytes;
   const uint64_t end = AlignUp(offset + size_bytes, page_bytes);
-  if (::madvise(base_ + begin, end - begin, kMadvPopulateWrite) == 0) return Status::Ok();
-  if (errno != EINVAL) return ErrnoStatus("engine region: populate", errno);
-  // Kernels before 5.14: touch every page. Nothing else uses the region yet.
-  for (uint64_t at = begin; at < end; at += page_bytes) {
-    volatile std::byte* byte = base_ + at;
-    *byte = *byte;
+  if (::madvise(base_ + begin, end - begin, kMadvPopulateWrite) != 0) {
+    if (errno != EINVAL) return ErrnoStatus("engine region: populate", errno);
+    // Kernels before 5.14: touch every page. Nothing else uses the region yet.
+    for (uint64_t at = begin; at < end; at += page_bytes) {
+      volatile std::byte* byte = base_ + at;
+      *byte = *byte;
+    }
   }
+  JoinPages(base_ + begin, base_ + end);
   return Status::Ok();
 }
 

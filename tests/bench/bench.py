@@ -34,20 +34,26 @@ def median_interval(values, confidence=0.95):
 
 
 def rounds(rows, count, seed):
-    """Every program once a round, in an order drawn anew each round; returns the values by program."""
-    programs = list(dict.fromkeys([row.peer for row in rows] + [row.ours for row in rows]))
+    """Every program once a round, in an order drawn anew each round, paired rows behind them; returns (ours, theirs) by row."""
+    paired = [row for row in rows if isinstance(row, measures.Paired)]
+    single = [row for row in rows if row not in paired]
+    programs = list(dict.fromkeys([row.peer for row in single] + [row.ours for row in single]))
     values = {program: [] for program in programs}
+    of_paired = {row: ([], []) for row in paired}
     generator = random.Random(seed)
     for number in range(count):
         generator.shuffle(programs)
         for program in programs:
             values[program].append(program.measure())
+        for row in paired:
+            for so_far, more in zip(of_paired[row], row.measure()):
+                so_far += more
         say(f"round {number + 1} of {count}")
-    return values
+    return {**of_paired, **{row: (values[row.ours], values[row.peer]) for row in single}}
 
 
 def row_of(row, values):
-    ours, theirs = values[row.ours], values[row.peer]
+    ours, theirs = values
     ratios = [a / b for a, b in zip(ours, theirs)]
     return {"name": row.name, "peer": row.peer.name, "ratio": statistics.median(ratios), "ci95": median_interval(ratios),
             "n": len(ratios), "unit": row.unit, "ours": statistics.median(ours), "theirs": statistics.median(theirs), "reach": row.reach}
@@ -87,7 +93,7 @@ def main():
             rows = [row for row in GROUPS[group](folders, arguments.duration_ms) if not arguments.only or arguments.only in row.name]
             values = rounds(rows, arguments.rounds, arguments.seed)
             for row in rows:
-                results.append(row_of(row, values))
+                results.append(row_of(row, values[row]))
                 print(json.dumps(results[-1]), flush=True)
     if arguments.json:
         with open(arguments.json, "w") as file:

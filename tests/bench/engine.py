@@ -1,7 +1,7 @@
 """The rows of `tests/bench.sh engine`: what the engine costs, each beside what a user has without it."""
 import os
 
-from measures import Attempt, Comparison, Fastest, Program
+from measures import Attempt, Comparison, Fastest, Paired, Program
 
 WARMUP_MS = 300
 SPIN = "50us"
@@ -62,8 +62,10 @@ def allocation_rows(folders, duration_ms):
         yield Comparison(f"object of 192 B allocate + free, {words}", allocators(192, how), bench("object", how), "ns", "<= 1")
     # Inverted, so that the ratio says how many times faster the bulk request is.
     yield Comparison("64 pages, weighted interleave 3:1, single steps", bench("bulk", 64), bench("bulk", "single"), "ns", ">= 4")
-    transfer = ("transfer", 65536, 1 << 20, duration_ms, 0)
-    yield Comparison("transfer 64 KiB x 1 MiB, counters in", bench(*transfer, build="engine_bench_no_counters"), bench(*transfer), "B/s", ">= 0.98")
+    for words, sizes in (("64 KiB x 1 MiB", (65536, 1 << 20, 256)), ("4 KiB x 64 KiB", (4096, 65536, 1024))):
+        transfer = ("transfer", *sizes)
+        yield Paired(f"transfer {words}, both workers on one CPU, per CPU time, counters in", bench(*transfer, build="engine_bench_no_counters"),
+                     bench(*transfer), "B/s", ">= 0.98")
 
 
 def rows(folders, duration_ms):

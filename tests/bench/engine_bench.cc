@@ -8,14 +8,16 @@
 //       the same for an object of 192 bytes
 //   engine_bench bulk 64|single
 //       ns a page for allocating 64 pages under weighted interleave 3:1, by one call or 64
-//   engine_bench transfer MESSAGE_BYTES PIPE_BYTES DURATION_MS SPIN_NS
-//       bytes a second from one writer to one reader
+//   engine_bench transfer MESSAGE_BYTES PIPE_BYTES CHUNK_MESSAGES
+//       bytes a second of CPU time from one writer to one reader, both pinned to one CPU
 //
 // Pages and objects are accounted and, on a host with one node, come by the fastpath; bulk requests
 // are not: accounted ones get one page. Exit status 2 for wrong arguments, 1 where it cannot run.
+#include <sched.h>
+#include <time.h>
+
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -155,50 +157,53 @@ double InterleavedNanos(bool is_bulk) {
   return times[times.size() / 2];
 }
 
-double TransferRate(uint64_t message_bytes, uint64_t pipe_bytes, int64_t duration_ms,
-                    int64_t spin_ns) {
+// CPU time of all threads.
+int64_t CpuNanos() {
+  timespec now;
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return now.tv_sec * 1'000'000'000 + now.tv_nsec;
+}
+
+// Writer and reader, pinned to one CPU: what other programs take, sleep, and where the machine has
+// its CPUs are not in it. Median over chunks of bytes a second of CPU time; the first are warm-up.
+double TransferRate(uint64_t message_bytes, uint64_t pipe_bytes, uint64_t chunk_messages) {
   const numa::Topology host = OrDie(numa::ReadTopology(numa::HostFiles()));
   pipe::EngineSetup setup;
-  setup.config.wait_spin = Nanos(spin_ns);
-  setup.worker_cpus = {host.cpus().front(), host.cpus().back()};
+  const numa::CpuId cpu = host.cpus().back();
+  setup.worker_cpus = {cpu, cpu};
   setup.pipes = {{.bytes = pipe_bytes}};
   const auto engine = OrDie(pipe::Engine::Create(setup, host));
   pipe::Pipe& pipe = engine->pipe(0);
-  std::atomic<uint64_t> received = 0;  // written by the reader alone
-  std::thread reader([&] {
-    std::vector<std::byte> message(message_bytes);
-    uint64_t bytes = 0;
-    for (;;) {
-      const pipe::IoResult result = pipe.Read(engine->worker(0), message.data(), message.size());
-      if (result.bytes <= 0) return;
-      bytes += static_cast<uint64_t>(result.bytes);
-      received.store(bytes, std::memory_order_relaxed);
-    }
-  });
-  std::atomic<bool> is_over = false;
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  CPU_SET(static_cast<size_t>(engine->worker(0).host_cpu()), &set);
+  // The writer inherits it.
+  OrDie(::sched_setaffinity(0, sizeof(set), &set) == 0, "the workers cannot be pinned to a CPU");
   std::thread writer([&] {
     const std::vector<std::byte> message(message_bytes);
-    while (!is_over.load(std::memory_order_relaxed)) {
-      OrDie(pipe.Write(engine->worker(1), message.data(), message.size()).ok(), "a write failed");
-    }
-    pipe.CloseWriter(engine->worker(1));
+    while (pipe.Write(engine->worker(1), message.data(), message.size()).ok()) continue;
   });
-  std::this_thread::sleep_for(std::chrono::milliseconds(duration_ms / 4));
-  const int64_t begin = MonotonicNanos();
-  const uint64_t before = received.load();
-  std::this_thread::sleep_for(std::chrono::milliseconds(duration_ms));
-  const double bytes = static_cast<double>(received.load() - before);
-  const double seconds = static_cast<double>(MonotonicNanos() - begin) / 1e9;
-  is_over.store(true);
+  std::vector<std::byte> message(message_bytes);
+  std::vector<double> times;
+  for (int chunk = -kChunks / 4; chunk < kChunks; ++chunk) {
+    const int64_t begin = CpuNanos();
+    for (uint64_t left = chunk_messages * message_bytes; left != 0;) {
+      const pipe::IoResult result = pipe.Read(engine->worker(0), message.data(), message.size());
+      OrDie(result.bytes > 0, "a read failed");
+      left -= std::min(left, static_cast<uint64_t>(result.bytes));
+    }
+    if (chunk >= 0) times.push_back(static_cast<double>(CpuNanos() - begin));
+  }
+  pipe.CloseReader(engine->worker(0));
   writer.join();
-  reader.join();
-  return bytes / seconds;
+  std::nth_element(times.begin(), times.begin() + kChunks / 2, times.end());
+  return static_cast<double>(chunk_messages * message_bytes) * 1e9 / times[kChunks / 2];
 }
 
 int Usage() {
   std::fprintf(stderr,
                "usage: engine_bench page|object pair|batch | bulk 64|single | transfer "
-               "MESSAGE_BYTES PIPE_BYTES MS SPIN_NS\n");
+               "MESSAGE_BYTES PIPE_BYTES CHUNK_MESSAGES\n");
   return 2;
 }
 
@@ -211,9 +216,9 @@ int Main(int argc, char** argv) {
   } else if (words.size() == 2 && words[0] == "bulk" &&
              (words[1] == "64" || words[1] == "single")) {
     number = InterleavedNanos(words[1] == "64");
-  } else if (words.size() == 5 && words[0] == "transfer") {
+  } else if (words.size() == 4 && words[0] == "transfer") {
     number = TransferRate(std::strtoull(argv[2], nullptr, 10), std::strtoull(argv[3], nullptr, 10),
-                          std::strtoll(argv[4], nullptr, 10), std::strtoll(argv[5], nullptr, 10));
+                          std::strtoull(argv[4], nullptr, 10));
   } else {
     return Usage();
   }

@@ -69,3 +69,21 @@ class Comparison:
 
     def __init__(self, name, peer, ours, unit, reach=""):
         self.name, self.peer, self.ours, self.unit, self.reach = name, peer, ours, unit, reach
+
+
+class Paired(Comparison):
+    """A row of two programs that differ by a few per cent: each round measures them `blocks` times in the order ours, peer, peer, ours,
+    which cancels what drifts, and each block gives one ratio."""
+
+    def __init__(self, name, peer, ours, unit, reach="", blocks=9):
+        super().__init__(name, peer, ours, unit, reach)
+        self._blocks = blocks
+
+    def measure(self):
+        """The values of ours and the peer, block by block."""
+        ours, theirs = [], []
+        for _ in range(self._blocks):
+            first, *both, last = [program.measure() for program in (self.ours, self.peer, self.peer, self.ours)]
+            ours.append((first + last) / 2)
+            theirs.append(sum(both) / 2)
+        return ours, theirs

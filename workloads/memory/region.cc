@@ -23,16 +23,20 @@ Status MapStatus(int error, uint64_t bytes) {
                          : ErrnoStatus(what, error);
 }
 
-// Best effort, of the whole huge pages within. The kernel takes a huge page from the node that
-// holds most of what it replaces, or none: where the small pages are bound to one node nothing
-// moves to another.
-void JoinPages(std::byte* begin, std::byte* end) {
-  const uint64_t huge_bytes = RegionLayout::kMaxAlignment;
-  const uintptr_t first = AlignUp(reinterpret_cast<uintptr_t>(begin), huge_bytes);
-  const uintptr_t last = reinterpret_cast<uintptr_t>(end) / huge_bytes * huge_bytes;
-  if (first >= last) return;
-  // Where it is refused the small pages stay: slower, and nothing else.
-  static_cast<void>(::madvise(reinterpret_cast<void*>(first), last - first, kMadvCollapse));
+// Best effort, of the whole huge pages within; the bytes that they make up. The kernel takes a huge
+// page from the node that holds most of what it replaces, or none: where the small pages are bound
+// to one node nothing moves to another.
+uint64_t JoinPages(std::byte* begin, std::byte* end) {
+  constexpr uint64_t kHugeBytes = RegionLayout::kMaxAlignment;
+  uint64_t joined_bytes = 0;
+  for (uintptr_t at = AlignUp(reinterpret_cast<uintptr_t>(begin), kHugeBytes);
+       at + kHugeBytes <= reinterpret_cast<uintptr_t>(end); at += kHugeBytes) {
+    // Where it is refused the small pages stay: slower, and nothing else.
+    if (::madvise(reinterpret_cast<void*>(at), kHugeBytes, kMadvCollapse) == 0) {
+      joined_bytes += kHugeBytes;
+    }
+  }
+  return joined_bytes;
 }
 
 }  // namespace
@@ -79,7 +83,7 @@ Status Region::Populate(uint64_t offset, uint64_t size_bytes) {
       *byte = *byte;
     }
   }
-  JoinPages(base_ + begin, base_ + end);
+  huge_bytes_ += JoinPages(base_ + begin, base_ + end);
   return Status::Ok();
 }
 

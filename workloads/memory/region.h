@@ -7,9 +7,9 @@
 //   end      rounded up to a page
 //
 // It is not an allocator: parts are never given back.
-// Thread safety: RegionLayout: thread-compatible. Region: immutable after Create(). Ownership: the
-// Region that Create() returned unmaps at destruction, in its own process only; a forked child has
-// its own copy of the mapping.
+// Thread safety: RegionLayout: thread-compatible. Region: immutable after Create() and Populate().
+// Ownership: the Region that Create() returned unmaps at destruction, in its own process only; a
+// forked child has its own copy of the mapping.
 #pragma once
 
 #include <cstddef>
@@ -84,6 +84,7 @@ class Region {
   const uint64_t mapping_bytes_;
   std::byte* const base_;
   const uint64_t size_bytes_;
+  uint64_t huge_bytes_ = 0;
 };
 
 }  // namespace pipeyard::memory

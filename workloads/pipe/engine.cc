@@ -246,6 +246,7 @@ std::vector<memory::CounterValue> Engine::Counters() const {
   }
   values.push_back({"charged_peak", "bytes", pages_->controller().peak_bytes(),
                     /*is_since_start=*/true});
+  values.push_back({"region_huge_bytes", "bytes", region_->huge_bytes(), /*is_since_start=*/true});
   values.push_back({"fastpath_flips", "count", pages_->gates().num_flips.load(),
                     /*is_since_start=*/false});
   return values;

@@ -136,20 +136,12 @@ TEST_P(Hazards, H2_SpuriousWakeUpsOfWritersCameAndWent) {
     options.change = [&](EngineSetup& setup) { setup.config.wakeup = c.wakeup; };
     TestEngine engine(options);
     if (c.written != 0) engine.Write(c.written);
-    PipeInfo& info = engine.pipe().info();
-    memory::WaitNode& node = engine.worker(1).wait_node();
-    node.sleeper.Prepare();
-    static_cast<void>(info.mutex.Lock());
-    info.writers_waiting.Join(engine.engine().region().base(), node.sleeper, node.entry,
-                              memory::WaitKind::kExclusive);
-    info.mutex.Unlock();
+    engine.QueueWaiter(1, PipeEnd::kWrite);
     engine.Read(c.read);
 
     EXPECT_EQ(engine.Count(Counter::kWriterWakeups), c.woken)
         << WakeupName(c.wakeup) << " " << c.written << " " << c.read;
-    static_cast<void>(info.mutex.Lock());
-    info.writers_waiting.Leave(engine.engine().region().base(), node.entry);
-    info.mutex.Unlock();
+    engine.UnqueueWaiter(1, PipeEnd::kWrite);
   }
 }
 

@@ -236,21 +236,13 @@ TEST(PollWakeup, DecidesWhichWritesWakeReaders) {
     if (c.before == Before::kEdgeWatch) {
       watches.Add(engine.pipe(), PipeEnd::kRead, kPollIn, WatchTrigger::kEdge, 0);
     }
-    PipeInfo& info = engine.pipe().info();
-    memory::WaitNode& node = engine.worker(1).wait_node();
-    node.sleeper.Prepare();
-    static_cast<void>(info.mutex.Lock());
-    info.readers_waiting.Join(engine.engine().region().base(), node.sleeper, node.entry,
-                              memory::WaitKind::kExclusive);
-    info.mutex.Unlock();
+    engine.QueueWaiter(1, PipeEnd::kRead);
     const uint64_t before = engine.Count(Counter::kReaderWakeups);
     engine.Write(1);
 
     EXPECT_EQ(engine.Count(Counter::kReaderWakeups) - before, c.woken)
         << PollWakeupName(c.rule) << " " << static_cast<int>(c.before);
-    static_cast<void>(info.mutex.Lock());
-    info.readers_waiting.Leave(engine.engine().region().base(), node.entry);
-    info.mutex.Unlock();
+    engine.UnqueueWaiter(1, PipeEnd::kRead);
   }
 }
 

@@ -96,6 +96,27 @@ class TestEngine {
     return data;
   }
 
+  // As a call of that worker on the pipe that sleeps, without a thread for it.
+  memory::WaitNode& QueueWaiter(int index, PipeEnd end,
+                                memory::WaitKind kind = memory::WaitKind::kExclusive) {
+    PipeInfo& info = pipe().info();
+    memory::WaitNode& node = worker(index).wait_node();
+    node.sleeper.Prepare();
+    static_cast<void>(info.mutex.Lock());
+    (end == PipeEnd::kRead ? info.readers_waiting : info.writers_waiting)
+        .Join(engine_->region().base(), node.sleeper, node.entry, kind);
+    info.mutex.Unlock();
+    return node;
+  }
+  // No effect where it has been woken. Precondition: the pipe is open.
+  void UnqueueWaiter(int index, PipeEnd end) {
+    PipeInfo& info = pipe().info();
+    static_cast<void>(info.mutex.Lock());
+    (end == PipeEnd::kRead ? info.readers_waiting : info.writers_waiting)
+        .Leave(engine_->region().base(), worker(index).wait_node().entry);
+    info.mutex.Unlock();
+  }
+
   static int64_t ResultOf(const IoResult& result) {
     return result.ok() ? result.bytes : -result.error;
   }

@@ -24,15 +24,13 @@ class WakeUps : public EveryCache {
   };
 
   WakeUps() : engine_(Options()) {
-    static_cast<void>(info().mutex.Lock());
-    for (int i = 1; i <= 3; ++i) Join(info().readers_waiting, i, true);
-    for (int i = 4; i <= 6; ++i) Join(info().writers_waiting, i, true);
-    info().mutex.Unlock();
+    for (int i = 1; i <= 3; ++i) engine_.QueueWaiter(i, PipeEnd::kRead);
+    for (int i = 4; i <= 6; ++i) engine_.QueueWaiter(i, PipeEnd::kWrite);
   }
   ~WakeUps() override {
     static_cast<void>(info().mutex.Lock());
-    info().readers_waiting.WakeAll(Base());
-    info().writers_waiting.WakeAll(Base());
+    info().readers_waiting.WakeAll(engine_.engine().region().base());
+    info().writers_waiting.WakeAll(engine_.engine().region().base());
     info().mutex.Unlock();
   }
 
@@ -42,13 +40,6 @@ class WakeUps : public EveryCache {
     return options;
   }
   PipeInfo& info() { return engine_.pipe().info(); }
-  std::byte* Base() { return engine_.engine().region().base(); }
-  void Join(memory::WaitQueue& queue, int worker, bool is_exclusive) {
-    memory::WaitNode& node = engine_.worker(worker).wait_node();
-    node.sleeper.Prepare();
-    queue.Join(Base(), node.sleeper, node.entry,
-               is_exclusive ? memory::WaitKind::kExclusive : memory::WaitKind::kShared);
-  }
   template <typename Act>
   Woken WokenBy(const Act& act) {
     const Woken before{engine_.pipe().CountWaitingReaders(), engine_.pipe().CountWaitingWriters()};
@@ -78,9 +69,7 @@ TEST_P(WakeUps, AWriteIntoAPipeWithDataWakesNobody) {
 }
 
 TEST_P(WakeUps, AWriteWakesAllNonExclusiveWaitersToo) {
-  static_cast<void>(info().mutex.Lock());
-  Join(info().readers_waiting, 7, false);
-  info().mutex.Unlock();
+  engine_.QueueWaiter(7, PipeEnd::kRead, memory::WaitKind::kShared);
 
   EXPECT_EQ(WokenBy([&] { engine_.Write(1); }), (Woken{2, 0}));
 }
@@ -96,9 +85,7 @@ TEST_P(WakeUps, OncePolledEveryWriteWakesOneReader) {
 
 TEST_P(WakeUps, AReadOfAFullPipeWakesPollersOfTheWriteEndToo) {
   engine_.Write(16 * kPage);
-  static_cast<void>(info().mutex.Lock());
-  Join(info().writers_waiting, 7, false);
-  info().mutex.Unlock();
+  engine_.QueueWaiter(7, PipeEnd::kWrite, memory::WaitKind::kShared);
 
   EXPECT_EQ(WokenBy([&] { engine_.Read(kPage); }), (Woken{0, 2}));
 }
@@ -163,13 +150,7 @@ PIPEYARD_EVERY_CACHE(WakeUpProbes);
 TEST_P(WakeUpProbes, TheCloseOfTheSecondSideWakesNobody) {
   TestEngine engine(WithWorkers(2));
   engine.pipe().CloseWriter(engine.worker());
-  PipeInfo& info = engine.pipe().info();
-  memory::WaitNode& node = engine.worker(1).wait_node();
-  node.sleeper.Prepare();
-  static_cast<void>(info.mutex.Lock());
-  info.readers_waiting.Join(engine.engine().region().base(), node.sleeper, node.entry,
-                            memory::WaitKind::kExclusive);
-  info.mutex.Unlock();
+  const memory::WaitNode& node = engine.QueueWaiter(1, PipeEnd::kRead);
   engine.pipe().CloseReader(engine.worker());
 
   EXPECT_EQ(node.sleeper.state.load(), memory::Sleeper::kQueued);

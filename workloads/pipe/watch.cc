@@ -19,7 +19,11 @@ WatchSet::~WatchSet() {
 
 int WatchSet::Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger trigger,
                   uint64_t tag) {
-  if (Find(pipe, end) != kMaxWatches) return EEXIST;
+  if (const uint32_t known = Find(pipe, end); known != kMaxWatches) {
+    if (IsAlive(known)) return EEXIST;
+    // Of a pipe that has ended; this one lies where it lay.
+    RemoveAt(known);
+  }
   const auto position = static_cast<uint32_t>(std::countr_one(worker_.watches_in_use()));
   if (position == kMaxWatches) return ENOSPC;
   Watch& watch = watches_[position];
@@ -57,9 +61,8 @@ int WatchSet::RemoveAt(uint32_t position) {
   used_ &= ~bit;
   worker_.set_watches_in_use(worker_.watches_in_use() & ~bit);
   Watch& watch = watches_[position];
+  if (!IsAlive(position)) return 0;
   memory::WaitEntry& place = PlaceAt(position);
-  // The last close of a pipe takes its watches off the queue.
-  if (place.is_queued == 0) return 0;
   PipeLock lock(*watch.pipe.info_, worker_);
   if (lock.is_owner_dead()) {
     // The queue may be half written; nobody walks it any more.
@@ -76,7 +79,7 @@ int WatchSet::Collect(std::span<Event> out) {
   const uint32_t start = first_;
   for (uint32_t i = 0; i < kMaxWatches && num_events < out.size(); ++i) {
     const uint32_t position = (start + i) % kMaxWatches;
-    if ((used_ >> position & 1) == 0) continue;
+    if ((used_ >> position & 1) == 0 || !IsAlive(position)) continue;
     memory::WaitEntry& place = PlaceAt(position);
     if (place.is_ready.exchange(0, std::memory_order_acq_rel) == 0) continue;
     Watch& watch = watches_[position];

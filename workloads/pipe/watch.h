@@ -5,9 +5,13 @@
 // still holds; a level-triggered one reports as long as the event holds. Which writes wake is the
 // pipe's rule (EngineConfig::poll_wakeup, H6).
 //
+// A watch ends with its pipe: the last close of both ends takes it off the pipe's queue, Wait()
+// reports it no more, and Remove() only gives its place back. That close must not overlap with a
+// call on the set, whose end included: the worker makes it itself or is told of it. So whether a
+// watch is queued still may be read without the mutex, which is gone with the pipe.
+//
 // Thread safety: used by its worker alone. Ownership: borrows the worker; takes its places from the
-// worker's kMaxWatches. Every watched pipe must keep one end open until the watch is removed or
-// the set ends.
+// worker's kMaxWatches.
 #pragma once
 
 #include <array>
@@ -54,6 +58,8 @@ class WatchSet {
     uint64_t tag = 0;
   };
 
+  // Whether the pipe of that watch has not ended.
+  bool IsAlive(uint32_t position) { return PlaceAt(position).is_queued != 0; }
   // The position of that watch, or kMaxWatches.
   uint32_t Find(const Pipe& pipe, PipeEnd end) const;
   int RemoveAt(uint32_t position);

@@ -216,5 +216,33 @@ TEST(WatchSet, APipeThatEndsLeavesItsWatches) {
   EXPECT_EQ(watches.Remove(pipe, PipeEnd::kRead), 0);
 }
 
+TEST(WatchSet, APipeThatEndedHasNothingToReport) {
+  TestEngine engine;
+  Pipe pipe = engine.engine().CreatePipe(engine.worker()).pipe;
+  WatchSet watches(engine.worker());
+  watches.Add(pipe, PipeEnd::kRead, kPollIn, WatchTrigger::kLevel, 0);
+  pipe.CloseWriter(engine.worker());
+  pipe.CloseReader(engine.worker());
+
+  EXPECT_EQ(Look(watches), 0);
+}
+
+TEST(WatchSet, APipeWhereAWatchedOneLayCanBeWatched) {
+  TestEngine engine;
+  Pipe ended = engine.engine().CreatePipe(engine.worker()).pipe;
+  WatchSet watches(engine.worker());
+  watches.Add(ended, PipeEnd::kRead, kPollIn, WatchTrigger::kLevel, 1);
+  ended.CloseWriter(engine.worker());
+  ended.CloseReader(engine.worker());
+  Pipe pipe = engine.engine().CreatePipe(engine.worker()).pipe;
+  ASSERT_EQ(pipe.offset(), ended.offset());
+
+  EXPECT_EQ(watches.Add(pipe, PipeEnd::kRead, kPollIn, WatchTrigger::kLevel, 2), 0);
+  pipe.Write(engine.worker(), "x", 1);
+  WatchSet::Event event;
+  EXPECT_EQ(watches.Wait({&event, 1}, Nanos(0)), 1);
+  EXPECT_EQ(event.tag, 2u);
+}
+
 }  // namespace
 }  // namespace pipeyard::pipe

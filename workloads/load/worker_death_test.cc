@@ -192,6 +192,21 @@ TEST(WorkerDeathOnEngine, WhileItHoldsThePipesLockFailsTheAttempt) {
   }
 }
 
+TEST(WorkerDeathOnEngine, InsideTheFreePagesOfANodeFailsTheAttempt) {
+  for (const int victim : {kWriter, kFirstReader}) {
+    const Judgement judged = RunSabotaged<EnginePipes>(
+        Parameters(), [victim](Sabotaged<EnginePipes>& pipes, int worker_index) {
+          if (worker_index != victim) return;
+          static_cast<void>(pipes.pipes().engine().pages().node(0).lock_for_test().Lock());
+          ::raise(SIGKILL);
+        });
+
+    EXPECT_EQ(judged.outcome, v1::OUTCOME_FAILED);
+    EXPECT_EQ(judged.reason_code, "worker_died");
+    EXPECT_THAT(judged.reason_text, HasSubstr("killed by SIGKILL"));
+  }
+}
+
 TEST(WorkerDeathOnEngine, WhileItSleepsFailsTheAttempt) {
   const Judgement judged =
       RunSabotaged<EnginePipes>(Parameters(), [](Sabotaged<EnginePipes>& pipes, int worker_index) {

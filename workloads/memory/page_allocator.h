@@ -205,6 +205,13 @@ class PageAllocator {
   bool is_bound() const { return is_bound_; }
   // By node index, the order of arenas().
   const PageNode& node(size_t index) const { return nodes_[index]; }
+  // Whether a worker died inside the lock of a node, whose free pages are lost.
+  bool is_broken() const {
+    for (const PageNode& node : nodes_) {
+      if (node.is_broken()) return true;
+    }
+    return false;
+  }
 
   // Nodes with memory that the cpuset allows and that are online.
   numa::NodeMask AllowedNodes() const {

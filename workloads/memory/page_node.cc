@@ -36,18 +36,21 @@ void PageNode::Init() {
 }
 
 void PageNode::AddPages() {
-  static_cast<void>(shared_->mutex.Lock());
+  if (!Lock()) return;
   buddy_.GiveRange(first_page_, num_pages_);
   AddFree(num_pages_);
   shared_->mutex.Unlock();
 }
 
-// An owner that died under the lock left the lists as they were before or after its batch, or
-// broken in the buddy's links, which the census notices; the attempt fails in either case, because
-// a worker died.
+bool PageNode::Lock() {
+  if (!shared_->mutex.Lock().is_owner_dead) [[likely]]
+    return true;
+  shared_->mutex.Unlock();
+  return false;
+}
 
 uint32_t PageNode::TakePages(PageId* pages, uint32_t count, Mark mark) {
-  static_cast<void>(shared_->mutex.Lock());
+  if (!Lock()) return 0;
   const uint32_t limit = LimitOf(mark);
   const uint32_t num_allowed = num_free() > limit ? num_free() - limit : 0;
   count = std::min(count, num_allowed);
@@ -61,7 +64,7 @@ uint32_t PageNode::TakePages(PageId* pages, uint32_t count, Mark mark) {
 }
 
 void PageNode::GivePages(const PageId* pages, uint32_t count) {
-  static_cast<void>(shared_->mutex.Lock());
+  if (!Lock()) return;
   if (shared_->stack_count + count > stack_capacity_) {
     // Half of it at once, so that it does not overflow with every batch.
     Spill(std::min(shared_->stack_count, std::max(stack_capacity_ / 2, count)));
@@ -73,7 +76,7 @@ void PageNode::GivePages(const PageId* pages, uint32_t count) {
 }
 
 PageId PageNode::TakeBlock(unsigned order, Mark mark) {
-  static_cast<void>(shared_->mutex.Lock());
+  if (!Lock()) return kNoPage;
   PageId block = kNoPage;
   const uint32_t size = uint32_t{1} << order;
   if (num_free() >= LimitOf(mark) + size) {
@@ -90,7 +93,7 @@ PageId PageNode::TakeBlock(unsigned order, Mark mark) {
 }
 
 void PageNode::GiveBlock(PageId first, unsigned order) {
-  static_cast<void>(shared_->mutex.Lock());
+  if (!Lock()) return;
   buddy_.Give(first, order);
   AddFree(uint32_t{1} << order);
   shared_->mutex.Unlock();

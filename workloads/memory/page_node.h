@@ -9,7 +9,8 @@
 // Watermarks as the kernel's: an allocation leaves `mark` pages free, the caller says which mark.
 // Pages on workers' lists count as taken, as they do in the kernel.
 // Thread safety: thread-safe. Ownership: state lives in the region; this handle is valid in every
-// process.
+// process. A worker that died inside the lock leaves lists that nobody may use: is_broken() says
+// so, nothing can be taken from then on, and what is given is lost.
 #pragma once
 
 #include <atomic>
@@ -80,6 +81,9 @@ class PageNode {
   PageId TakeBlock(unsigned order, Mark mark);
   void GiveBlock(PageId first, unsigned order);
 
+  bool is_broken() const { return shared_->mutex.HasDeadOwner(); }
+  SharedMutex& lock_for_test() const { return shared_->mutex; }
+
   uint32_t num_free() const { return shared_->num_free.load(std::memory_order_relaxed); }
   uint32_t LimitOf(Mark mark) const {
     return mark == Mark::kNone ? 0 : mark == Mark::kMin ? marks_.min : marks_.low;
@@ -96,6 +100,8 @@ class PageNode {
   Status ForEachFree(Visit&& visit);
 
  private:
+  // False, without the lock, where a worker died holding it.
+  bool Lock() TRY_ACQUIRE(true, shared_->mutex);
   // The bottom of the stack goes to the buddy, `count` pages.
   void Spill(uint32_t count) REQUIRES(shared_->mutex);
   void AddFree(uint32_t count) {

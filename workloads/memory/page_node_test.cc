@@ -1,7 +1,10 @@
 #include "workloads/memory/page_node.h"
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <memory>
 #include <set>
 #include <vector>
 
@@ -9,7 +12,9 @@ namespace pipeyard::memory {
 namespace {
 
 struct Fixture {
-  Fixture(uint32_t num_pages, const Watermarks& marks)
+  Fixture(uint32_t num_pages, const Watermarks& marks) : Fixture(num_pages, marks, own) {}
+  // The node's lock and counts may lie where a child process reaches them.
+  Fixture(uint32_t num_pages, const Watermarks& marks, NodePages& shared)
       : stack(PageNode::StackCapacity(num_pages)),
         links(num_pages),
         orders(num_pages),
@@ -18,7 +23,7 @@ struct Fixture {
     node.AddPages();
   }
 
-  NodePages shared{};
+  NodePages own{};
   std::vector<PageId> stack;
   std::vector<BuddyLink> links;
   std::vector<uint8_t> orders;
@@ -51,6 +56,30 @@ TEST(PageNode, AnAllocationLeavesWhatTheMarkAsksFor) {
   EXPECT_EQ(f.node.TakeBlock(3, Mark::kMin), kNoPage);
   EXPECT_EQ(f.node.TakePages(pages.data() + 90, 90, Mark::kNone), 10u);
   EXPECT_EQ(f.node.num_free(), 0u);
+}
+
+TEST(PageNode, NothingComesOutOnceAnOwnerDied) {
+  RegionLayout layout;
+  const uint64_t offset = layout.Add(sizeof(NodePages), kCacheLine);
+  const std::unique_ptr<Region> region = std::move(*Region::Create(layout));
+  Fixture f(100, {}, *region->At<NodePages>(offset));
+  std::vector<PageId> pages(8);
+  ASSERT_EQ(f.node.TakePages(pages.data(), 8, Mark::kNone), 8u);
+  ASSERT_FALSE(f.node.is_broken());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    static_cast<void>(f.node.lock_for_test().Lock());
+    ::_exit(0);
+  }
+  int status = -1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+
+  EXPECT_TRUE(f.node.is_broken());
+  f.node.GivePages(pages.data(), 4);
+  f.node.GiveBlock(pages[4], 0);
+  EXPECT_EQ(f.node.TakePages(pages.data(), 4, Mark::kNone), 0u);
+  EXPECT_EQ(f.node.TakeBlock(0, Mark::kNone), kNoPage);
+  EXPECT_FALSE(f.node.lock_for_test().IsLocked());
 }
 
 TEST(PageNode, WhatWasFreedLastComesFirst) {

@@ -88,6 +88,11 @@ class CAPABILITY("mutex") SharedMutex {
   // Whether anybody holds it at this moment; for tests and displays.
   bool IsLocked() const { return (word_.load(std::memory_order_relaxed) & FUTEX_TID_MASK) != 0; }
 
+  // Whether an owner died holding it, ever.
+  bool HasDeadOwner() const {
+    return (word_.load(std::memory_order_relaxed) & FUTEX_OWNER_DIED) != 0;
+  }
+
  private:
   static void RegisterThread();
   LockOutcome LockSlowly(uint32_t thread_id);

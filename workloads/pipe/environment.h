@@ -47,5 +47,8 @@ struct PipeEnvironment {
 
 // A worker died holding a lock: ends every wait of every worker, so that everybody finds out.
 void SpreadOwnerDeath(const PipeEnvironment& environment);
+// Why an allocator came back empty-handed: `error`, or EOWNERDEAD where a worker died inside one of
+// its locks; everybody finds out then.
+int NoMemory(const PipeEnvironment& environment, int error);
 
 }  // namespace pipeyard::pipe

@@ -59,6 +59,8 @@ TEST(OwnerDeath, EveryCallOnThatPipeSaysSo) {
     EXPECT_EQ(pipe.CloseReader(worker), EOWNERDEAD);
     EXPECT_EQ(pipe.CloseWriter(worker), EOWNERDEAD);
     EXPECT_EQ(watches.Add(pipe, PipeEnd::kRead, kPollIn, WatchTrigger::kEdge, 0), EOWNERDEAD);
+    EXPECT_EQ(pipe.CountWaitingReaders(), -EOWNERDEAD);
+    EXPECT_EQ(pipe.CountWaitingWriters(), -EOWNERDEAD);
   }
   EXPECT_EQ(watches.Wait({&event, 1}, kForever), -EOWNERDEAD);
   EXPECT_EQ(watches.Remove(pipe, PipeEnd::kWrite), EOWNERDEAD);
@@ -108,6 +110,31 @@ TEST(OwnerDeath, InsideAListOfPipesEndsCreation) {
   InChildThatDies([&] { static_cast<void>(list.mutex.Lock()); });
 
   EXPECT_EQ(engine.engine().CreatePipe(engine.worker()).error, EOWNERDEAD);
+}
+
+// The census fails afterwards, so not with a TestEngine.
+TEST(OwnerDeath, InsideTheFreePagesOfANodeIsNoWantOfMemory) {
+  EngineSetup setup;
+  setup.worker_cpus = {0, 1, 0};
+  setup.pipes.resize(2);
+  setup.page_bytes = kPage;
+  Result<std::unique_ptr<Engine>> made = Engine::Create(setup, OneNodeHost());
+  ASSERT_TRUE(made.ok()) << made.status().ToString();
+  Engine& engine = **made;
+  Pipe& waited_for = engine.pipe(1);
+  std::thread waiter([&] {
+    char byte = 0;
+    EXPECT_EQ(waited_for.Read(engine.worker(2), &byte, 1).error, EOWNERDEAD);
+  });
+  EXPECT_TRUE(memory::Eventually([&] { return waited_for.CountWaitingReaders() == 1; }));
+  InChildThatDies([&] { static_cast<void>(engine.pages().node(0).lock_for_test().Lock()); });
+
+  // A worker that has no pages at hand.
+  EXPECT_EQ(engine.pipe(0).Write(engine.worker(1), "x", 1).error, EOWNERDEAD);
+  waiter.join();
+  EXPECT_EQ(engine.pipe(0).Resize(engine.worker(1), 64 * kPage), -EOWNERDEAD);
+  EXPECT_EQ(engine.CheckConservation().message(),
+            "page census: a worker died holding the lock of a node");
 }
 
 }  // namespace

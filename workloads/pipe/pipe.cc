@@ -90,6 +90,12 @@ void SpreadOwnerDeath(const PipeEnvironment& env) {
   }
 }
 
+int NoMemory(const PipeEnvironment& env, int error) {
+  if (!env.pages->is_broken() && !env.objects->is_broken()) return error;
+  SpreadOwnerDeath(env);
+  return EOWNERDEAD;
+}
+
 uint16_t Pipe::ReadyEvents(PipeEnd end) const {
   const HeadTail ends = Ends();
   uint16_t events = 0;
@@ -124,17 +130,12 @@ uint32_t Pipe::ring_slots() const { return info_->ring_slots.load(std::memory_or
 
 uint32_t Pipe::Occupancy() const { return Ends().Occupancy(); }
 
-int Pipe::CountWaitingReaders() const {
-  static_cast<void>(info_->mutex.Lock());
-  const int count = info_->readers_waiting.CountWaiters(env_->region);
+int Pipe::CountWaiting(PipeEnd end) const {
+  const bool is_owner_dead = info_->mutex.Lock().is_owner_dead;
+  // A dead owner may have left the queue half written, so it must not be walked.
+  const int count = is_owner_dead ? -EOWNERDEAD : QueueOf(end).CountWaiters(env_->region);
   info_->mutex.Unlock();
-  return count;
-}
-
-int Pipe::CountWaitingWriters() const {
-  static_cast<void>(info_->mutex.Lock());
-  const int count = info_->writers_waiting.CountWaiters(env_->region);
-  info_->mutex.Unlock();
+  if (is_owner_dead) SpreadOwnerDeath(*env_);
   return count;
 }
 

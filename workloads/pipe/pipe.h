@@ -27,8 +27,9 @@ namespace pipeyard::pipe {
 inline constexpr size_t kPipeBuf = 4096;
 
 // What a call returned. Errors are errno values: EAGAIN, EPIPE, ENOMEM, ENOBUFS, EINTR (interrupted
-// before anything was moved), EOWNERDEAD (a worker died inside this pipe, or elsewhere in the
-// engine while this call waited; every later call on a pipe that somebody died in says so too).
+// before anything was moved), EOWNERDEAD (a worker died inside this pipe, or inside an allocator
+// that this call found empty, or elsewhere in the engine while this call waited; every later call
+// on a pipe that somebody died in says so too).
 struct IoResult {
   int64_t bytes = 0;  // moved; 0 where error != 0, and at end of file
   int error = 0;
@@ -96,9 +97,9 @@ class Pipe {
   uint32_t ring_slots() const;
   // Without the mutex: slots in use at this moment.
   uint32_t Occupancy() const;
-  // How many workers are queued to sleep, poll or watch; for tests and displays.
-  int CountWaitingReaders() const;
-  int CountWaitingWriters() const;
+  // How many workers are queued to sleep, poll or watch, or -EOWNERDEAD; for tests and displays.
+  int CountWaitingReaders() const { return CountWaiting(PipeEnd::kRead); }
+  int CountWaitingWriters() const { return CountWaiting(PipeEnd::kWrite); }
   // The locked state itself; for the engine's accounts and for tests.
   PipeInfo& info() const { return *info_; }
 
@@ -137,6 +138,7 @@ class Pipe {
       REQUIRES(info_->mutex);
   // EINTR, EOWNERDEAD, or 0 where nobody interrupted `worker`.
   static int TakeInterruption(Worker& worker);
+  int CountWaiting(PipeEnd end) const;
   int ChangeEnds(Worker& worker, int readers, int writers);
   // Replaces the ring and wakes a writer for the room.
   int ReplaceRing(Worker& worker, uint32_t slots, memory::PendingWakes& wakes)

@@ -67,13 +67,6 @@ bool RemoveFromList(const PipeEnvironment& env, PipeInfo& info) {
   return !is_owner_dead;
 }
 
-// Why there was no object: `error`, or that a worker died inside the allocator.
-int NoMemory(const PipeEnvironment& env, int error) {
-  if (!env.objects->is_broken()) return error;
-  SpreadOwnerDeath(env);
-  return EOWNERDEAD;
-}
-
 }  // namespace
 
 uint32_t InfoBytes(PageCache page_cache) {

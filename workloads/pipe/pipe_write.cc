@@ -76,7 +76,7 @@ IoResult Pipe::WriteWith(Worker& worker, const std::byte* data, size_t size, IoF
     if (!ends.IsFull(info_->max_usage.load(std::memory_order_relaxed))) {
       const memory::PageId page = Cache::Get(env, worker, info_->cache, batch);
       if (page == memory::kNoPage) {
-        result.error = ENOMEM;
+        result.error = NoMemory(env, ENOMEM);
         break;
       }
       const size_t length = std::min(size - done, page_bytes);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/status.h"
 #include "workloads/memory/monotonic.h"
 #include "workloads/pipe/differential/stream.h"
 
@@ -15,13 +14,6 @@ namespace {
 constexpr int64_t kPatienceNs = int64_t{30} * 1'000'000'000;
 // Longest transfer of these programs; each actor holds as much on both sides.
 constexpr uint32_t kMaxBytes = 256 << 10;
-
-std::string Describe(Outcome outcome) {
-  std::string text = outcome.value < 0 ? ErrnoText(static_cast<int>(-outcome.value))
-                                       : std::to_string(outcome.value);
-  if (outcome.is_sigpipe) text += " and SIGPIPE";
-  return text;
-}
 
 bool IsWrite(Action action) { return action == Action::kWrite || action == Action::kWriteQuietly; }
 
@@ -105,47 +97,33 @@ bool ActorRun::IsApplicable(const Operation& operation) const {
   if (operation.actor >= actors_.size()) return false;
   const Actor& actor = actors_[operation.actor];
   if (operation.action == Action::kInterrupt) return actor.is_inside;
-  if (actor.is_inside) return false;
-  const int file = operation.file;
-  const int value = static_cast<int>(operation.value);
+  if (actor.is_inside || !table_.Allows(operation)) return false;
   const int readers_inside = CountInside(Action::kRead);
   const int writers_inside = CountInside(Action::kWrite);
   switch (operation.action) {
-    case Action::kCreate:
-      return file + 1 < kMaxFiles && !table_.IsOpen(file) && !table_.IsOpen(file + 1);
-    case Action::kOpenReader:
-    case Action::kOpenWriter:
-      return table_.IsOpen(file) && value < kMaxFiles && !table_.IsOpen(value);
     case Action::kRead:
     case Action::kWrite:
-    case Action::kWriteQuietly: {
-      const PipeEnd end = operation.action == Action::kRead ? PipeEnd::kRead : PipeEnd::kWrite;
-      if (operation.value > kMaxBytes || !table_.IsOpen(file, end)) return false;
+    case Action::kWriteQuietly:
+      if (operation.value > kMaxBytes) return false;
       if (!MayWait(operation)) return true;
       if (CountInside(Action::kWaitPoll) != 0) return false;
       // Into an empty pipe goes all that it can hold.
       return operation.action == Action::kRead || readers_inside < 2 ||
-             operation.value <= system_.PipeOf(file).capacity_bytes();
-    }
+             operation.value <= system_.PipeOf(operation.file).capacity_bytes();
     case Action::kWaitPoll:
-      return has_polls_ && readers_inside + writers_inside == 0 && operation.value != 0 &&
-             (operation.value & ~table_.OpenFiles()) == 0;
+      return has_polls_ && readers_inside + writers_inside == 0;
     case Action::kPoll:
-      return has_polls_ && (operation.value & table_.OpenFiles()) != 0;
+      return has_polls_;
     case Action::kClose:
     case Action::kSetNonblocking:
     case Action::kSetPacket:
-      return table_.IsOpen(file) && !IsInUse(file);
-    case Action::kResize:
-    case Action::kCapacity:
-    case Action::kQueuedBytes:
-      return table_.IsOpen(file);
+      return !IsInUse(operation.file);
     case Action::kWatch:
     case Action::kTakeReady:
-    case Action::kInterrupt:
-      break;
+      return false;
+    default:
+      return true;
   }
-  return false;
 }
 
 void ActorRun::Begin(const Operation& operation) {
@@ -266,8 +244,8 @@ void ActorRun::Settle() {
     if (has_kernel_returned != has_engine_returned) {
       const Side& side = has_kernel_returned ? actor.kernel : actor.engine;
       Differ(name + ": the " + (has_kernel_returned ? "kernel's" : "engine's") + " returned " +
-             Describe(side.outcome) + ", the " + (has_kernel_returned ? "engine's" : "kernel's") +
-             " waits");
+             DescribeOutcome(side.outcome) + ", the " +
+             (has_kernel_returned ? "engine's" : "kernel's") + " waits");
     } else if (has_kernel_returned) {
       CompareReturned(actor);
     } else {
@@ -282,8 +260,8 @@ void ActorRun::CompareReturned(Actor& actor) {
   const std::string name =
       "a" + std::to_string(operation.actor) + " (" + FormatOperation(operation) + ")";
   if (!(actor.kernel.outcome == actor.engine.outcome)) {
-    return Differ(name + ": the kernel says " + Describe(actor.kernel.outcome) + ", the engine " +
-                  Describe(actor.engine.outcome));
+    return Differ(name + ": the kernel says " + DescribeOutcome(actor.kernel.outcome) +
+                  ", the engine " + DescribeOutcome(actor.engine.outcome));
   }
   const int64_t value = actor.kernel.outcome.value;
   if (operation.action == Action::kRead && value > 0 &&
@@ -334,8 +312,8 @@ void ActorRun::CheckPipes() {
     const Outcome kernel = kernel_.QueuedBytes(0, file);
     const Outcome engine = system_.QueuedBytes(observer_, file);
     if (!(kernel == engine)) {
-      Differ("then queued bytes: the kernel says " + Describe(kernel) + ", the engine " +
-             Describe(engine));
+      Differ("then queued bytes: the kernel says " + DescribeOutcome(kernel) + ", the engine " +
+             DescribeOutcome(engine));
     }
   }
   const FileSet open = table_.OpenFiles();

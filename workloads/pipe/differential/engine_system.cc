@@ -88,6 +88,7 @@ Outcome EngineSystem::Poll(int actor, FileSet files, bool is_waiting, PollMasks&
   }
   return {result, false};
 }
+
 Outcome EngineSystem::Watch(int actor, int file) {
   std::unique_ptr<WatchSet>& set = watches_[static_cast<size_t>(actor)];
   if (set == nullptr) set = std::make_unique<WatchSet>(engine_.worker(actor));

@@ -36,10 +36,6 @@ class EngineSystem : public PipeSystem {
   void Reset() override;
 
   Pipe PipeOf(int file) const { return files_[static_cast<size_t>(file)].pipe; }
-  // Without a lock: slots that nothing lies in.
-  uint32_t FreeSlots(int file) const {
-    return PipeOf(file).ring_slots() - PipeOf(file).Occupancy();
-  }
 
  protected:
   struct File {

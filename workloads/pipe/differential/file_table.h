@@ -1,4 +1,4 @@
-// FileTable: which files are open, as both sides must agree, and what a program may do next.
+// FileTable: which files are open, as both sides must agree, and which operations they allow.
 //
 // Thread safety: thread-compatible.
 #pragma once
@@ -49,6 +49,10 @@ class FileTable {
     return true;
   }
   void Watch(int actor, int file) { watched_[Index(actor)] |= FileSet{1} << file; }
+
+  // Whether the operation keeps the preconditions of PipeSystem. Each run adds its own rules for
+  // what would wait or has no one answer.
+  bool Allows(const Operation& operation) const;
 
   void Create(int file, FileFlags flags) {
     files_[Index(file)] = {true, PipeEnd::kRead, num_pipes_, flags};

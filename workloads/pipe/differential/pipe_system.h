@@ -9,6 +9,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <string>
 
 #include "workloads/pipe/differential/operation.h"
 #include "workloads/pipe/pipe.h"
@@ -22,6 +23,8 @@ struct Outcome {
 
   friend bool operator==(const Outcome&, const Outcome&) = default;
 };
+// "4096", "EPIPE (Broken pipe) and SIGPIPE".
+std::string DescribeOutcome(const Outcome& outcome);
 
 struct FileFlags {
   bool is_nonblocking = false;

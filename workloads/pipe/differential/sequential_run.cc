@@ -5,20 +5,12 @@
 #include <algorithm>
 #include <cstring>
 
-#include "base/status.h"
 #include "workloads/pipe/differential/stream.h"
 
 namespace pipeyard::pipe::differential {
 namespace {
 
 constexpr uint32_t kDrainBytes = 64 << 10;
-
-std::string Describe(Outcome outcome) {
-  std::string text = outcome.value < 0 ? ErrnoText(static_cast<int>(-outcome.value))
-                                       : std::to_string(outcome.value);
-  if (outcome.is_sigpipe) text += " and SIGPIPE";
-  return text;
-}
 
 std::string DescribeMask(uint16_t mask) {
   char text[16];
@@ -63,40 +55,20 @@ std::optional<Divergence> SequentialRun::Run(std::span<const Operation> operatio
 }
 
 bool SequentialRun::IsApplicable(const Operation& operation) {
-  const int file = operation.file;
-  const int value = static_cast<int>(operation.value);
+  if (!table_.Allows(operation)) return false;
   switch (operation.action) {
-    case Action::kCreate:
-      return file + 1 < kMaxFiles && !table_.IsOpen(file) && !table_.IsOpen(file + 1);
-    case Action::kOpenReader:
-    case Action::kOpenWriter:
-      return table_.IsOpen(file) && value < kMaxFiles && !table_.IsOpen(value);
     case Action::kWrite:
     case Action::kWriteQuietly:
-      return operation.value <= kMaxTransfer && table_.IsOpen(file, PipeEnd::kWrite) &&
-             !WouldWait(operation);
     case Action::kRead:
-      return operation.value <= kMaxTransfer && table_.IsOpen(file, PipeEnd::kRead) &&
-             !WouldWait(operation);
-    case Action::kPoll:
-      return (operation.value & table_.OpenFiles()) != 0;
-    case Action::kTakeReady:
-      return true;
+      return operation.value <= kMaxTransfer && !WouldWait(operation);
     case Action::kWatch:
-      return table_.IsOpen(file) && table_.MayWatch(operation.actor, file) &&
-             (options_.has_write_watches || table_.file(file).end == PipeEnd::kRead);
+      return options_.has_write_watches || table_.file(operation.file).end == PipeEnd::kRead;
     case Action::kWaitPoll:
     case Action::kInterrupt:
       return false;
-    case Action::kClose:
-    case Action::kSetNonblocking:
-    case Action::kSetPacket:
-    case Action::kResize:
-    case Action::kCapacity:
-    case Action::kQueuedBytes:
-      break;
+    default:
+      return true;
   }
-  return table_.IsOpen(file);
 }
 
 bool SequentialRun::WouldWait(const Operation& operation) {
@@ -116,8 +88,8 @@ bool SequentialRun::WouldWait(const Operation& operation) {
 
 void SequentialRun::Compare(const char* what, Outcome reference, Outcome subject) {
   if (reference == subject || !what_.empty()) return;
-  what_ = std::string(what) + ": the reference says " + Describe(reference) + ", the subject " +
-          Describe(subject);
+  what_ = std::string(what) + ": the reference says " + DescribeOutcome(reference) +
+          ", the subject " + DescribeOutcome(subject);
 }
 
 void SequentialRun::Apply(const Operation& operation) {

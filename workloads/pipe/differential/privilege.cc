@@ -32,24 +32,44 @@ Status ReadNumber(const char* path, uint64_t& number) {
 // Ids that distributions leave alone.
 constexpr uid_t kFirstOwnId = 1'500'000'000;
 constexpr uid_t kNumOwnIds = 100'000;
+// Exit status of a child that could not take its role.
+constexpr int kMayNot = 3;
 
-// False where this process may not become somebody else.
-bool BecomeNobody() {
-  // By process, so that tests that run at once do not share.
-  const uid_t id = kFirstOwnId + static_cast<uid_t>(::getpid()) % kNumOwnIds;
-  if (::geteuid() == 0 && (::setgroups(0, nullptr) != 0 || ::setresgid(id, id, id) != 0 ||
-                           ::setresuid(id, id, id) != 0))
-    return false;
-  // Else /proc/self belongs to root, and so does each file under fd/.
-  return ::prctl(PR_SET_DUMPABLE, 1) == 0;
-}
-
-bool GiveUpResource() {
+// Takes `capabilities` (bits) out of the effective ones.
+Status DropCapabilities(uint64_t capabilities) {
   __user_cap_header_struct header = {_LINUX_CAPABILITY_VERSION_3, 0};
   __user_cap_data_struct data[2] = {};
-  if (::syscall(SYS_capget, &header, data) != 0) return false;
-  data[0].effective &= ~(uint32_t{1} << CAP_SYS_RESOURCE);
-  return ::syscall(SYS_capset, &header, data) == 0;
+  if (::syscall(SYS_capget, &header, data) != 0) return ErrnoStatus("capget", errno);
+  data[0].effective &= ~static_cast<uint32_t>(capabilities);
+  data[1].effective &= ~static_cast<uint32_t>(capabilities >> 32);
+  if (::syscall(SYS_capset, &header, data) != 0) return ErrnoStatus("capset", errno);
+  return Status::Ok();
+}
+
+// A user id of its own is root's to choose, and root in a container may lack the capability. The
+// kernel judges a pipe's user by capabilities alone, so without those root is as good as anybody.
+Status BecomeUnprivileged() {
+  // By process, so that tests that run at once do not share.
+  const uid_t id = kFirstOwnId + static_cast<uid_t>(::getpid()) % kNumOwnIds;
+  if (::geteuid() == 0 && ::setgroups(0, nullptr) == 0 && ::setresgid(id, id, id) == 0) {
+    static_cast<void>(::setresuid(id, id, id));
+  }
+  PIPEYARD_RETURN_IF_ERROR(DropCapabilities(UINT64_MAX));
+  // Else /proc/self belongs to root, and so does each file under fd/.
+  if (::prctl(PR_SET_DUMPABLE, 1) != 0) return ErrnoStatus("prctl PR_SET_DUMPABLE", errno);
+  return Status::Ok();
+}
+
+Status Become(Role role) {
+  switch (role) {
+    case Role::kAsIs:
+      break;
+    case Role::kUnprivileged:
+      return BecomeUnprivileged();
+    case Role::kWithoutResource:
+      return DropCapabilities(uint64_t{1} << CAP_SYS_RESOURCE);
+  }
+  return Status::Ok();
 }
 
 bool SendAll(int fd, const std::string& text) {
@@ -96,9 +116,11 @@ Result<std::string> RunAs(Role role, const std::function<std::string()>& body) {
   if (child < 0) return ErrnoStatus("fork", errno);
   if (child == 0) {
     ::close(fds[0]);
-    constexpr int kMayNot = 3;
-    const bool is_done = role == Role::kUnprivileged ? BecomeNobody() : GiveUpResource();
-    if (!is_done) ::_exit(kMayNot);
+    const Status status = Become(role);
+    if (!status.ok()) {
+      SendAll(fds[1], status.ToString());
+      ::_exit(kMayNot);
+    }
     ::_exit(SendAll(fds[1], body()) ? 0 : 1);
   }
   ::close(fds[1]);
@@ -114,6 +136,9 @@ Result<std::string> RunAs(Role role, const std::function<std::string()>& body) {
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   if (WIFEXITED(status) && WEXITSTATUS(status) == 0) return text;
+  if (WIFEXITED(status) && WEXITSTATUS(status) == kMayNot) {
+    return FailedPrecondition("this process may not give up its privileges: " + text);
+  }
   return FailedPrecondition("the child in another role ended with status " +
                             std::to_string(status));
 }

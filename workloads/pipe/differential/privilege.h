@@ -22,12 +22,16 @@ Result<PipeLimits> KernelPipeLimits();
 bool HasUserOfItsOwn();
 
 enum class Role {
-  kAsIs,             // this process
-  kUnprivileged,     // no capabilities, and a user id of its own where this process may choose one
+  kAsIs,  // this process
+  // No capabilities, and a user id of its own where this process may choose one: root with
+  // CAP_SETUID and CAP_SETGID. Anybody else stays who it is, so its other pipes count, and programs
+  // do not come near its soft limit (ballast.h).
+  kUnprivileged,
   kWithoutResource,  // as it is, but without CAP_SYS_RESOURCE
 };
 // Runs `body` in that role, in a child process but for kAsIs; returns what it returned.
-// Errors: kFailedPrecondition when there is no such child or it died.
+// Errors: kFailedPrecondition where the role cannot be taken (the text says which step was refused)
+// or the child died.
 Result<std::string> RunAs(Role role, const std::function<std::string()>& body);
 
 }  // namespace pipeyard::pipe::differential

@@ -3,42 +3,25 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <map>
 #include <set>
-#include <string_view>
 
 #include "base/units.h"
 #include "proto/settings/definition.h"
-#include "proto/settings/value.h"
+#include "proto/settings/structure.h"
+#include "proto/settings/variant.h"
 
 namespace pipeyard::analysis {
 namespace {
 
 using Settings = std::map<std::string, std::string>;  // name -> canonical text of the value
 
-std::string TextOf(const v1::Value& value) {
-  switch (value.kind_case()) {
-    case v1::Value::kFlag:
-      return settings::CanonicalText(settings::Value(value.flag()));
-    case v1::Value::kInteger:
-      return settings::CanonicalText(settings::Value(int64_t{value.integer()}));
-    case v1::Value::kNumber:
-      return settings::CanonicalText(settings::Value(value.number()));
-    case v1::Value::kText:
-      return settings::CanonicalText(settings::Value(value.text()));
-    case v1::Value::kJson:
-      return value.json();
-    case v1::Value::KIND_NOT_SET:
-      break;
-  }
-  return "";
-}
-
 Settings SettingsOf(const CellSamples& cell) {
   Settings settings;
-  for (const v1::Setting& setting : cell.variant->settings.settings())
-    settings[setting.name()] = TextOf(setting.value());
+  for (const v1::Setting& setting : cell.variant->settings.settings()) {
+    const Result<settings::Value> value = settings::ValueFromProto(setting.value());
+    settings[setting.name()] = value.ok() ? settings::CanonicalText(*value) : "";
+  }
   return settings;
 }
 
@@ -99,15 +82,8 @@ std::string ModelledWords(const CellSamples& cell) {
   int64_t remote_access_ns = 0;
   for (const v1::Setting& setting : cell.variant->settings.settings()) {
     if (setting.name() != "engine.topology") continue;
-    // Canonical JSON: no blanks, and the key is a word of the grammar, not of a user.
-    constexpr std::string_view kKey = "\"remote_access\":";
-    const std::string& json = setting.value().json();
-    if (const size_t at = json.find(kKey); at != std::string::npos) {
-      const char* const begin = json.data() + at + kKey.size();
-      int64_t value = 0;
-      const auto [end, error] = std::from_chars(begin, json.data() + json.size(), value);
-      if (error == std::errc() && value >= 0) remote_access_ns = value;
-    }
+    const auto topology = settings::ReadTopologySetting(setting.value().json());
+    if (topology.ok() && topology->has_value()) remote_access_ns = (*topology)->remote_access_ns;
   }
   return "remote_access=" + FormatDuration(Nanos(remote_access_ns));
 }

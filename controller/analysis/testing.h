@@ -106,4 +106,16 @@ class RunBuilder {
   std::string unit = "B/s";
 };
 
+// Six blocks of a baseline, and of what is better by a fifth.
+inline const std::vector<double> kBase{100, 101, 99, 102, 98, 100.5};
+inline const std::vector<double> kBetter{120, 121, 119, 122, 118, 120.5};
+
+// One host, the two of them as two-page and prealloc.
+inline RunBuilder TwoArms(const std::string& run_id = "run-a", const std::string& boot = "boot-1") {
+  RunBuilder builder(run_id);
+  builder.Values("vera", builder.Variant("writers=1", "two-page"), kBase, boot);
+  builder.Values("vera", builder.Variant("writers=1", "prealloc"), kBetter, boot);
+  return builder;
+}
+
 }  // namespace pipeyard::analysis::testing

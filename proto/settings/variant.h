@@ -58,6 +58,8 @@ std::string DisplayValue(std::string_view workload, std::string_view name, const
 // not supported yet".
 Status CheckSupported(const Variant& variant);
 
+// Errors: kInvalidArgument where nothing is set, or a kind of a later version.
+Result<Value> ValueFromProto(const v1::Value& message);
 v1::VariantSettings ToProto(const Variant& variant);
 // Nothing from the wire is trusted. A setting unknown here is passed over if the id proves it to be
 // at its default, so that agents and controllers of neighbouring versions understand each other.

@@ -25,6 +25,8 @@ v1::Value ValueToProto(const Value& value) {
   return message;
 }
 
+}  // namespace
+
 Result<Value> ValueFromProto(const v1::Value& message) {
   switch (message.kind_case()) {
     case v1::Value::kFlag:
@@ -42,8 +44,6 @@ Result<Value> ValueFromProto(const v1::Value& message) {
   }
   return InvalidArgument("has no value, or one of an unknown kind");
 }
-
-}  // namespace
 
 v1::VariantSettings ToProto(const Variant& variant) {
   v1::VariantSettings message;

@@ -9,6 +9,7 @@
 
 #include "base/units.h"
 #include "controller/spec/names.h"
+#include "controller/spec/policy_nodes.h"
 #include "proto/settings/parse.h"
 
 namespace pipeyard::spec {
@@ -155,6 +156,7 @@ void CheckDraft(Draft& draft, Problems& problems) {
 }
 
 void CheckVariants(const Draft& draft, Problems& problems) {
+  CheckPolicyNodes(draft, problems);
   std::map<std::string, std::set<std::string>> arms;  // by comparison
   for (const SweepVariant& variant : draft.sweep.variants) {
     if (!variant.arm.empty()) arms[variant.comparison].insert(variant.arm);

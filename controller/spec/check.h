@@ -13,7 +13,8 @@ namespace pipeyard::spec {
 // cannot be used.
 void CheckDraft(Draft& draft, Problems& problems);
 
-// Expanded variants: time limits that no trial can keep, comparisons that lack a side.
+// Expanded variants: policies over nodes that their topologies lack, time limits that no trial can
+// keep, comparisons that lack a side.
 void CheckVariants(const Draft& draft, Problems& problems);
 
 }  // namespace pipeyard::spec

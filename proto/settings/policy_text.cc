@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <charconv>
-#include <set>
 
 namespace pipeyard::settings {
 namespace {
@@ -46,12 +45,14 @@ bool ReadItem(std::string_view item, bool has_weights, std::set<int>& nodes) {
 
 }  // namespace
 
-Status CheckPolicyText(std::string_view text) {
-  if (text.empty()) return Status::Ok();
+Result<std::set<int>> ReadPolicyNodes(std::string_view text) {
+  std::set<int> nodes;
+  if (text.empty()) return nodes;
   const size_t colon = text.find(':');
   const std::string_view word = text.substr(0, colon);
   if (word == "default" || word == "local") {
-    return colon == std::string_view::npos ? Status::Ok() : NoPolicy(text);
+    if (colon != std::string_view::npos) return NoPolicy(text);
+    return nodes;
   }
   const bool is_weighted = word == "weighted-interleave";
   const bool is_known = is_weighted || word == "preferred" || word == "preferred-many" ||
@@ -59,7 +60,6 @@ Status CheckPolicyText(std::string_view text) {
   if (!is_known || colon == std::string_view::npos) return NoPolicy(text);
   std::string_view list = text.substr(colon + 1);
   const bool has_weights = is_weighted && list.find('=') != std::string_view::npos;
-  std::set<int> nodes;
   while (true) {
     const size_t comma = list.find(',');
     if (!ReadItem(list.substr(0, comma), has_weights, nodes)) return NoPolicy(text);
@@ -67,7 +67,9 @@ Status CheckPolicyText(std::string_view text) {
     list.remove_prefix(comma + 1);
   }
   if (word == "preferred" && nodes.size() != 1) return NoPolicy(text);
-  return Status::Ok();
+  return nodes;
 }
+
+Status CheckPolicyText(std::string_view text) { return ReadPolicyNodes(text).status(); }
 
 }  // namespace pipeyard::settings

@@ -2,14 +2,18 @@
 // attempt. What a policy means is known to workloads/memory alone (memory::ParsePolicy); a test of
 // workloads/load holds the two against each other.
 //
-// Thread safety: pure function.
+// Thread safety: pure functions.
 #pragma once
 
+#include <set>
 #include <string_view>
 
 #include "base/status.h"
 
 namespace pipeyard::settings {
+
+// The nodes that a policy names; none for "", "default" and "local". Errors: as CheckPolicyText().
+Result<std::set<int>> ReadPolicyNodes(std::string_view text);
 
 // "", "default", "local", "preferred:1", "preferred-many:0,1", "bind:0-1", "interleave:0,1",
 // "weighted-interleave:0=3,1=1", "weighted-interleave:0,1". Errors: kInvalidArgument.

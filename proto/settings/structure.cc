@@ -19,6 +19,10 @@ constexpr size_t kMaxBytes = 64 * 1024;
 constexpr int kMaxDepth = 16;
 constexpr size_t kMaxNodes = 64;
 constexpr int64_t kMaxCpus = 4096;
+// What the engine takes (numa::MakeEmulated(), memory::PageAllocator): a test of controller/cli
+// holds these against it. The page is the smallest that hosts have; some have larger ones.
+constexpr int64_t kMaxCpusOfAllNodes = 65536;
+constexpr int64_t kPageBytes = 4096;
 // From numa(7): distances are relative to 10, the distance to itself; 255 means unreachable.
 constexpr int64_t kLocalDistance = 10;
 constexpr int64_t kMaxDistance = 254;
@@ -128,11 +132,21 @@ class TopologyReader {
         PIPEYARD_ASSIGN_OR_RETURN(node["memory"], Leaf(input[i]["memory"], path + ".memory",
                                                        Unit::kBytes, int64_t{1} << 50));
       }
+      const auto bytes = node["memory"].get<int64_t>();
+      if (bytes > 0 && bytes < kPageBytes) {
+        return InvalidArgument(
+            fmt::format("{}.memory is {}, less than one page; 0, or {} and more was meant", path,
+                        FormatBytes(bytes), FormatBytes(kPageBytes)));
+      }
       cpus += node["cpus"].get<int64_t>();
-      memory += node["memory"].get<int64_t>();
+      memory += bytes;
       out.push_back(std::move(node));
     }
     if (cpus == 0) return InvalidArgument("nodes: none has cpus");
+    if (cpus > kMaxCpusOfAllNodes) {
+      return InvalidArgument(fmt::format(
+          "nodes: {} cpus in all; at most {} over all nodes was meant", cpus, kMaxCpusOfAllNodes));
+    }
     if (memory == 0) return InvalidArgument("nodes: none has memory");
     return out;
   }

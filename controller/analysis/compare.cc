@@ -23,7 +23,7 @@ bool AllPositive(std::span<const double> values) {
 void Describe(std::span<const double> values, v1::Side* side) {
   side->set_n(static_cast<uint32_t>(values.size()));
   if (const auto median = Median(values)) side->set_median(*median);
-  if (const auto mad = Mad(values)) side->set_mad(*mad);
+  if (const auto mad = Mad(values); mad && std::isfinite(*mad)) side->set_mad(*mad);
 }
 
 // What both designs find out, on the additive scale.
@@ -50,7 +50,33 @@ double ThresholdOf(const Finding& finding, const CompareOptions& options, const 
   return options.min_change * std::max(std::fabs(row.a().median()), std::fabs(row.b().median()));
 }
 
+// Whether a bound or effect can be said as a number: a quotient of the largest and the smallest
+// numbers, or a difference of the two largest, is none.
+bool IsRepresentable(const std::optional<double>& additive, bool is_ratio) {
+  if (!additive) return true;
+  const double value = is_ratio ? std::exp(*additive) : *additive;
+  return std::isfinite(value) && !(is_ratio && value == 0);
+}
+
+bool IsRepresentable(const Finding& finding) {
+  const Estimate& estimate = finding.estimate;
+  for (const std::optional<double>& value :
+       {std::optional<double>(estimate.value), estimate.ci95.low, estimate.ci95.high,
+        estimate.ci90.low, estimate.ci90.high}) {
+    if (!IsRepresentable(value, finding.is_ratio)) return false;
+  }
+  return true;
+}
+
 void FillRow(const Finding& finding, const CompareOptions& options, v1::DiffRow* row) {
+  if (!IsRepresentable(finding)) {
+    // A verdict without the effect that it is of would be worth nothing.
+    row->set_p(finding.p);
+    row->set_min_p(finding.min_p);
+    row->set_verdict(Name(Verdict::kInconclusive));
+    row->set_reason(finding.min_p > options.alpha ? "insufficient-samples" : "out-of-range");
+    return;
+  }
   v1::Effect* effect = row->mutable_effect();
   effect->set_kind(finding.is_ratio ? "ratio" : "shift");
   effect->set_value(finding.is_ratio ? std::exp(finding.estimate.value) : finding.estimate.value);
@@ -63,7 +89,7 @@ void FillRow(const Finding& finding, const CompareOptions& options, v1::DiffRow*
   if (finding.is_ratio) {
     const auto mde =
         MinimumDetectableEffect(finding.design, finding.effective_n, finding.sigma, options.alpha);
-    if (mde) row->set_mde(*mde);
+    if (mde && std::isfinite(*mde)) row->set_mde(*mde);
   }
 
   const double threshold = ThresholdOf(finding, options, *row);
@@ -78,7 +104,8 @@ void FillRow(const Finding& finding, const CompareOptions& options, v1::DiffRow*
                                         .better = options.better});
   row->set_verdict(Name(judgement.verdict));
   row->set_reason(judgement.reason);
-  if (judgement.verdict != Verdict::kInconclusive) return;
+  // The squares of a spread near the largest number are beyond it: no advice then.
+  if (judgement.verdict != Verdict::kInconclusive || !std::isfinite(finding.sigma)) return;
 
   AdviceInput advice{.design = finding.design,
                      .n = finding.smaller_n,

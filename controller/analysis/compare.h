@@ -37,8 +37,9 @@ v1::Direction ToDirection(Better better);
 
 // Independent series: Mann-Whitney and Hodges-Lehmann. Fills the fields of `row` that follow from
 // the numbers (better, a, b, effect, p, min_p, mde, verdict, reason, test, need_more, min_change)
-// and leaves the rest. Sides may be empty: `missing`. boots are not set. Precondition: values are
-// finite.
+// and leaves the rest. Where the effect or a bound is no number that can be held (values near
+// 1e308) the row is `inconclusive: out-of-range` and has no effect. Sides may be empty: `missing`.
+// boots are not set. Precondition: values are finite.
 void CompareIndependent(std::span<const double> a, std::span<const double> b,
                         const CompareOptions& options, v1::DiffRow* row);
 

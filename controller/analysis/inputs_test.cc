@@ -54,6 +54,34 @@ TEST(ReadNumbers, BinaryTextMakesAShortMessage) {
   EXPECT_LT(ReadNumbers(text, "a.bin").status().message().size(), 2000u);
 }
 
+TEST(CompareTexts, EffectThatNoNumberHoldsIsNotCalledAChange) {
+  const std::string largest = "1.1e308\n1.2e308\n1.3e308\n1.4e308\n1.5e308\n1.6e308\n";
+  const std::string smallest = "3.1e-308\n3.2e-308\n3.3e-308\n3.4e-308\n3.5e-308\n3.6e-308\n";
+  const std::string negative = "-1.1e308\n-1.2e308\n-1.3e308\n-1.4e308\n-1.5e308\n-1.6e308\n";
+  const std::pair<std::string, std::string> kCases[] = {
+      {smallest, largest}, {largest, smallest}, {negative, largest}, {largest, negative}};
+  for (const auto& [a, b] : kCases) {
+    const auto row = CompareTexts(a, "a", b, "b", {});
+
+    ASSERT_TRUE(row.ok()) << row.status().ToString();
+    EXPECT_EQ(row->verdict(), "inconclusive");
+    EXPECT_EQ(row->reason(), "out-of-range");
+    EXPECT_FALSE(row->has_effect());
+    EXPECT_TRUE(row->has_p());
+    EXPECT_TRUE(row->has_min_p());
+  }
+}
+
+TEST(CompareTexts, LargeValuesWhoseEffectIsANumberAreJudged) {
+  const auto row =
+      CompareTexts("1.01e308\n1.02e308\n1.03e308\n1.04e308\n1.05e308\n1.06e308\n", "a",
+                   "1.31e308\n1.32e308\n1.33e308\n1.34e308\n1.35e308\n1.36e308\n", "b", {});
+
+  ASSERT_TRUE(row.ok());
+  EXPECT_EQ(row->verdict(), "changed");
+  EXPECT_NEAR(row->effect().value(), 1.29, 0.01);
+}
+
 TEST(CompareTexts, BothSidesProblemsAreTold) {
   const auto row = CompareTexts("", "a", "nan", "b", {});
 

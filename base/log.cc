@@ -6,6 +6,8 @@
 #include <atomic>
 #include <memory>
 
+#include "base/printable.h"
+
 namespace pipeyard {
 namespace {
 
@@ -44,7 +46,7 @@ void SetLogLevel(LogLevel level) { least_level.store(level, std::memory_order_re
 bool IsLogged(LogLevel level) { return level >= least_level.load(std::memory_order_relaxed); }
 
 void LogMessage(LogLevel level, std::string_view room, std::string_view message) {
-  Logger().log(ToSpdlog(level), fmt::format("{}: {}", room, message));
+  Logger().log(ToSpdlog(level), fmt::format("{}: {}", room, EscapeControls(message)));
 }
 
 }  // namespace pipeyard

@@ -24,6 +24,7 @@
 #include "base/ids.h"
 #include "base/log.h"
 #include "base/mutex.h"
+#include "base/printable.h"
 #include "base/process.h"
 #include "base/signals.h"
 #include "proto/grpc/agent_channel.h"
@@ -175,12 +176,12 @@ int Main(int argc, const char* const* argv, SignalWatcher& signals) {
   if (result.exit_status) return options::Finish(result);
   const Result<AgentFlags> flags = ReadFlags(result.parsed);
   if (!flags.ok()) {
-    std::fprintf(stderr, "pipeyard-agent: %s\n", flags.status().message().c_str());
+    std::fprintf(stderr, "pipeyard-agent: %s\n", EscapeControls(flags.status().message()).c_str());
     return kWrong;
   }
   const Result<Agent::Finish> finish = Serve(*flags, signals);
   if (!finish.ok()) {
-    std::fprintf(stderr, "pipeyard-agent: %s\n", finish.status().message().c_str());
+    std::fprintf(stderr, "pipeyard-agent: %s\n", EscapeControls(finish.status().message()).c_str());
     return kCannotRun;
   }
   return finish->is_refused ? kRefused : kDone;

@@ -7,6 +7,8 @@
 #include <optional>
 #include <string>
 
+#include "base/printable.h"
+
 namespace pipeyard::analysis {
 namespace {
 
@@ -42,6 +44,8 @@ std::optional<std::string> ParseNumber(std::string_view word, double* value) {
 }  // namespace
 
 Result<std::vector<double>> ReadNumbers(std::string_view text, std::string_view file_name) {
+  // Problems are told apart by their lines.
+  const std::string shown_name = EscapeControls(file_name);
   if (text.starts_with("\xEF\xBB\xBF")) text.remove_prefix(3);
   std::vector<double> values;
   std::string problems;
@@ -58,15 +62,15 @@ Result<std::vector<double>> ReadNumbers(std::string_view text, std::string_view 
       values.push_back(value);
     } else if (++num_problems <= kMaxReported) {
       problems +=
-          fmt::format("{}{}:{}: {}", problems.empty() ? "" : "\n", file_name, line, *problem);
+          fmt::format("{}{}:{}: {}", problems.empty() ? "" : "\n", shown_name, line, *problem);
     }
   }
   if (num_problems > kMaxReported) {
     problems +=
-        fmt::format("\n{}: {} more lines are no numbers", file_name, num_problems - kMaxReported);
+        fmt::format("\n{}: {} more lines are no numbers", shown_name, num_problems - kMaxReported);
   }
   if (num_problems > 0) return InvalidArgument(problems);
-  if (values.empty()) return InvalidArgument(fmt::format("{}: holds no numbers", file_name));
+  if (values.empty()) return InvalidArgument(fmt::format("{}: holds no numbers", shown_name));
   return values;
 }
 

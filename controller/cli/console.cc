@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <iterator>
 
+#include "base/printable.h"
 #include "controller/cli/exit_code.h"
 
 namespace pipeyard::cli {
@@ -15,7 +16,13 @@ void Console::Out(std::string_view text) const {
   std::fflush(stdout);
 }
 
-void Console::Say(std::string_view text) const { fmt::print(stderr, "pipeyard: {}\n", text); }
+void Console::Say(std::string_view text) const {
+  fmt::print(stderr, "pipeyard: {}\n", EscapeControls(text));
+}
+
+void Console::SayLine(std::string_view line) const {
+  fmt::print(stderr, "{}\n", EscapeControls(line));
+}
 
 int Console::Fail(const Status& status) const {
   Say(status.message());

@@ -26,8 +26,11 @@ struct Console {
   SignalWatcher& signals;
 
   void Out(std::string_view text) const;
-  // "pipeyard: TEXT" and a line end, on stderr.
+  // "pipeyard: TEXT" and a line end, on stderr. Control characters, which may stand in what a user
+  // or the controller wrote, are escaped: it is one line always.
   void Say(std::string_view text) const;
+  // The same without the program's name: "FILE:LINE: what is wrong there".
+  void SayLine(std::string_view line) const;
   // Says the message and returns the exit status that goes with the code.
   int Fail(const Status& status) const;
 };

@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <nlohmann/json.hpp>
+#include <string_view>
 
 #include "base/clock.h"
 
@@ -104,7 +105,12 @@ Status LocalFleet::Check() {
 std::string LocalFleet::EndOf(const std::string& log_path) {
   const Result<std::string> log = env_.ReadFile(log_path);
   if (!log.ok()) return log.status().message();
-  return log->size() <= kLogTailBytes ? *log : log->substr(log->size() - kLogTailBytes);
+  std::string_view tail = *log;
+  while (tail.ends_with('\n')) tail.remove_suffix(1);
+  if (tail.size() > kLogTailBytes) tail.remove_prefix(tail.size() - kLogTailBytes);
+  std::string line;
+  for (const char c : tail) line += c == '\n' ? std::string(" | ") : std::string(1, c);
+  return line;
 }
 
 void LocalFleet::Stop() {

@@ -64,7 +64,7 @@ std::vector<Command> Commands() {
                    Sets(),
                    {.name = "label",
                     .value_name = "K=V",
-                    .help = "label the run; may be repeated",
+                    .help = "label the run; a key of up to 63 bytes; may be repeated",
                     .repeats = true},
                    {.name = "note", .value_name = "TEXT", .help = "a note kept with the run"},
                    Output()}},

@@ -1,5 +1,7 @@
 #include <fmt/format.h>
 
+#include <sstream>
+
 #include "base/units.h"
 #include "controller/analysis/compare.h"
 #include "controller/cli/commands.h"
@@ -36,7 +38,8 @@ int Stat(const Console& console, const options::Parsed& parsed) {
   const Result<v1::DiffRow> row = analysis::CompareTexts(*a, path_a, *b, path_b, compare);
   if (!row.ok()) {
     // One line a problem, each with its place.
-    fmt::print(stderr, "{}\n", row.status().message());
+    std::istringstream problems(row.status().message());
+    for (std::string line; std::getline(problems, line);) console.SayLine(line);
     return kUsage;
   }
   console.Out(console.format == Format::kJson ? report::StatJson(*row)

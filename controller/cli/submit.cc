@@ -12,14 +12,9 @@
 #include "controller/report/diff_text.h"
 #include "controller/report/json.h"
 #include "controller/report/run_text.h"
-#include "controller/spec/sweep.h"
 
 namespace pipeyard::cli {
 namespace {
-
-void SayProblems(const std::vector<spec::Problem>& problems, const std::string& path) {
-  for (const spec::Problem& problem : problems) fmt::print(stderr, "{}\n", problem.Format(path));
-}
 
 // The controller reads the file itself; what it finds beyond our own reading (no host matches) is
 // told in the same form.
@@ -34,6 +29,11 @@ std::vector<spec::Problem> FromWire(const v1::SubmitSweepResponse& response) {
 
 }  // namespace
 
+void SayProblems(const Console& console, const std::vector<spec::Problem>& problems,
+                 const std::string& path) {
+  for (const spec::Problem& problem : problems) console.SayLine(problem.Format(path));
+}
+
 std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlClient& client,
                                               const Submission& submission, int& exit_status) {
   const Result<std::string> text = submission.text ? Result<std::string>(*submission.text)
@@ -45,7 +45,7 @@ std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlCli
   }
   const spec::ReadResult read = spec::ReadSweep(*text, submission.sets);
   if (!read.ok()) {
-    SayProblems(read.problems, submission.path);
+    SayProblems(console, read.problems, submission.path);
     exit_status = kUsage;
     return std::nullopt;
   }
@@ -65,7 +65,7 @@ std::optional<v1::SubmitSweepResponse> Submit(const Console& console, ControlCli
     }
     return std::nullopt;
   }
-  SayProblems(FromWire(*response), submission.path);
+  SayProblems(console, FromWire(*response), submission.path);
   if (response->run_id().empty()) {
     exit_status = kUsage;
     return std::nullopt;

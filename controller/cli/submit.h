@@ -11,6 +11,7 @@
 
 #include "controller/cli/client.h"
 #include "controller/cli/console.h"
+#include "controller/spec/sweep.h"
 
 namespace pipeyard::cli {
 
@@ -22,6 +23,10 @@ struct Submission {
   // What the file holds, where it has been read already: a pipe can be read only once.
   std::optional<std::string> text = std::nullopt;
 };
+
+// One line a problem on stderr, as FILE:LINE:COL: ...
+void SayProblems(const Console& console, const std::vector<spec::Problem>& problems,
+                 const std::string& path);
 
 // Checks the file here first, so that problems need no controller; then submits. Says
 // every problem as FILE:LINE:COL: ... on stderr. Returns the answer with the run's id, or the exit

@@ -1,6 +1,5 @@
 #include <fmt/format.h>
 
-#include <cstdio>
 #include <filesystem>
 
 #include "controller/cli/client.h"
@@ -10,6 +9,7 @@
 #include "controller/cli/submit.h"
 #include "controller/report/json.h"
 #include "controller/report/sweep_text.h"
+#include "controller/spec/labels.h"
 #include "controller/spec/sweep.h"
 
 namespace pipeyard::cli {
@@ -18,8 +18,7 @@ namespace {
 
 int Validate(const Console& console, const options::Parsed& parsed, const std::string& text) {
   const spec::ReadResult read = spec::ReadSweep(text, parsed.GetAll("set"));
-  for (const spec::Problem& problem : read.problems)
-    fmt::print(stderr, "{}\n", problem.Format(parsed.Get("FILE")));
+  SayProblems(console, read.problems, parsed.Get("FILE"));
   if (console.format == Format::kJson) {
     console.Out(report::ValidateJson(read));
   } else if (read.ok()) {
@@ -47,8 +46,7 @@ int SweepPlan(const Console& console, const options::Parsed& parsed) {
     return kUsage;
   }
   const spec::ReadResult read = spec::ReadSweep(*text, parsed.GetAll("set"));
-  for (const spec::Problem& problem : read.problems)
-    fmt::print(stderr, "{}\n", problem.Format(path));
+  SayProblems(console, read.problems, path);
   if (!read.ok()) return kUsage;
   return WithController(console, [&](ControlClient& client) {
     v1::PlanSweepRequest request;
@@ -68,14 +66,11 @@ int SweepSubmit(const Console& console, const options::Parsed& parsed) {
                         .sets = parsed.GetAll("set"),
                         .labels = {},
                         .note = parsed.Get("note")};
-  for (const std::string& label : parsed.GetAll("label")) {
-    const size_t equals = label.find('=');
-    if (equals == std::string::npos || equals == 0) {
-      console.Say(fmt::format("--label takes KEY=VALUE, not '{}'", label));
-      return kUsage;
-    }
-    submission.labels[label.substr(0, equals)] = label.substr(equals + 1);
-  }
+  const Result<spec::Labels> labels = spec::ParseLabels(parsed.GetAll("label"));
+  if (!labels.ok()) return console.Fail(labels.status().WithContext("--label"));
+  submission.labels = *labels;
+  const Status noted = spec::CheckNote(submission.note);
+  if (!noted.ok()) return console.Fail(noted.WithContext("--note"));
   const Result<std::string> text = ReadInput(console.env, submission.path);
   if (!text.ok()) {
     console.Say(text.status().message());

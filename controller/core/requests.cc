@@ -9,6 +9,7 @@
 #include "controller/core/answers.h"
 #include "controller/core/core.h"
 #include "controller/core/plan.h"
+#include "controller/spec/labels.h"
 #include "proto/session/messages.h"
 
 namespace pipeyard::core {
@@ -16,9 +17,6 @@ namespace {
 
 constexpr uint32_t kDefaultPage = 50;
 constexpr uint32_t kLargestPage = 1'000;
-// Labels and notes are for people: more is a mistake, and would be stored for ever.
-constexpr size_t kMaxNoteBytes = 4'096;
-constexpr int kMaxLabels = 64;
 
 struct ReadSweepFile {
   spec::Sweep sweep;
@@ -37,11 +35,12 @@ ReadSweepFile ReadFile(const v1::SweepText& text) {
 
 Status CheckSubmit(const v1::SubmitSweepRequest& request) {
   if (!IsUuid(request.request_id())) return InvalidArgument("request_id is no UUID");
-  if (request.note().size() > kMaxNoteBytes) {
-    return InvalidArgument(fmt::format("the note is longer than {} bytes", kMaxNoteBytes));
+  PIPEYARD_RETURN_IF_ERROR(spec::CheckNote(request.note()));
+  if (request.labels().size() > spec::kMaxLabels) {
+    return InvalidArgument(fmt::format("more than {} labels", spec::kMaxLabels));
   }
-  if (request.labels_size() > kMaxLabels) {
-    return InvalidArgument(fmt::format("more than {} labels", kMaxLabels));
+  for (const auto& [key, value] : request.labels()) {
+    PIPEYARD_RETURN_IF_ERROR(spec::CheckLabel(key, value));
   }
   return Status::Ok();
 }

@@ -86,6 +86,19 @@ TEST(Submit, ARequestIdThatIsNoUuidIsRefused) {
   EXPECT_EQ(answer.code(), StatusCode::kInvalidArgument);
 }
 
+TEST(Submit, LabelsAndNotesThatMoveTheCursorAreRefused) {
+  CoreFixture fixture;
+  v1::SubmitSweepRequest labelled = SubmitRequest(1, 1);
+  (*labelled.mutable_labels())["a\x1b[2J"] = "1";
+  v1::SubmitSweepRequest noted = SubmitRequest(1, 1);
+  noted.set_note("\x1b[2J");
+  for (const v1::SubmitSweepRequest& request : {labelled, noted}) {
+    Answer<v1::SubmitSweepResponse> answer;
+    fixture.core().SubmitSweep(request, "cli:test", answer.reply());
+    EXPECT_EQ(answer.code(), StatusCode::kInvalidArgument);
+  }
+}
+
 TEST(Submit, IsAudited) {
   CoreFixture fixture;
   const auto agent = fixture.Attach(1);

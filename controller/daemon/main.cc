@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/log.h"
+#include "base/printable.h"
 #include "base/signals.h"
 #include "base/units.h"
 #include "controller/daemon/controller.h"
@@ -63,7 +64,7 @@ pipeyard::LogLevel LevelOf(const std::string& name) {
 }
 
 int CannotStart(const Status& status) {
-  std::fprintf(stderr, "%s: %s\n", kName, status.message().c_str());
+  std::fprintf(stderr, "%s: %s\n", kName, pipeyard::EscapeControls(status.message()).c_str());
   return 2;
 }
 
@@ -104,7 +105,7 @@ int main(int argc, char** argv) {
   }
   const Status stopped = (*controller)->Stop();
   if (!stopped.ok()) {
-    std::fprintf(stderr, "%s: %s\n", kName, stopped.message().c_str());
+    std::fprintf(stderr, "%s: %s\n", kName, pipeyard::EscapeControls(stopped.message()).c_str());
     return 1;
   }
   return 0;

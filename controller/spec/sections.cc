@@ -7,6 +7,8 @@
 #include <array>
 #include <charconv>
 
+#include "controller/spec/labels.h"
+
 namespace pipeyard::spec {
 namespace {
 
@@ -17,7 +19,6 @@ constexpr int64_t kUsualRepetitions = 6;
 constexpr int64_t kMaxRepetitions = 10'000;
 constexpr int64_t kMaxAttempts = 100;
 constexpr Nanos kLongest = Minutes(60 * 24 * 30);
-constexpr size_t kMaxLabels = 64;
 
 void ReadHosts(const Node* node, Sweep& sweep, Problems& problems) {
   if (node == nullptr) return;
@@ -166,6 +167,13 @@ void ReadLabels(Fields& top, Sweep& sweep, Problems& problems) {
     problems.Error(top.Find("labels")->place,
                    fmt::format("labels: {} are too many", sweep.labels.size()),
                    fmt::format("at most {}", kMaxLabels));
+  }
+  const Node* const node = top.Find("labels");
+  if (node == nullptr) return;
+  for (const Entry& entry : node->entries) {
+    if (!sweep.labels.contains(entry.key.text)) continue;  // reported already
+    const Status checked = CheckLabel(entry.key.text, entry.value.text);
+    if (!checked.ok()) problems.Error(entry.key.place, "labels", checked);
   }
 }
 

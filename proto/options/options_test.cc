@@ -189,6 +189,11 @@ TEST(Options, MissingCommandIsToldWithTheChoice) {
               HasSubstr("a command is missing after 'cli sweep': submit, plan"));
 }
 
+TEST(Options, EscapesInAWordAreNotEchoed) {
+  EXPECT_THAT(ParseWords(Cli(), {"\x1b[2J"}).err, HasSubstr("there is no command '\\x1b[2J'"));
+  EXPECT_THAT(ParseWords(Cli(), {"--\x1b[2J"}).err, ::testing::Not(HasSubstr("\x1b")));
+}
+
 TEST(Options, MissingPositionalIsAMistake) {
   const ParseResult result = ParseWords(Cli(), {"sweep", "submit"});
 

@@ -5,6 +5,7 @@
 #include <cctype>
 
 #include "base/env.h"
+#include "base/printable.h"
 #include "proto/options/config_file.h"
 #include "proto/options/options.h"
 #include "proto/settings/definition.h"
@@ -260,7 +261,8 @@ class Parser {
 
   ParseResult Mistake(const std::string& what) {
     result_.exit_status = kExitUsage;
-    result_.err = fmt::format("{}: {}\nTry '{} --help'.\n", program_.name, what, Path(Deepest()));
+    result_.err = fmt::format("{}: {}\nTry '{} --help'.\n", program_.name, EscapeControls(what),
+                              Path(Deepest()));
     return std::move(result_);
   }
 

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "base/clock.h"
+#include "base/printable.h"
 #include "proto/options/options.h"
 #include "workloads/worker/launch.h"
 #include "workloads/worker/result_text.h"
@@ -54,7 +55,7 @@ options::Program Description() {
 }
 
 int Complain(const Status& status) {
-  std::fprintf(stderr, "pipeyard-worker: %s\n", status.message().c_str());
+  std::fprintf(stderr, "pipeyard-worker: %s\n", EscapeControls(status.message()).c_str());
   return kWrong;
 }
 

@@ -192,12 +192,13 @@ std::string WhatDidNotMatch(const std::vector<CellSamples>& a, const std::vector
 Result<v1::DiffResponse> DiffRun(const storage::RunRecord& run,
                                  const std::vector<storage::AttemptData>& attempts,
                                  const DiffOperand& only, const DiffOptions& options) {
+  // What is named and is not there comes first: it is no such thing, whatever the run compares.
+  PIPEYARD_ASSIGN_OR_RETURN(const std::vector<CellSamples> cells,
+                            SelectSamples(run, attempts, only));
   if (run.compare_factor.empty()) {
     return FailedPrecondition(fmt::format(
         "run {} has no `compare`: name what to compare it with, such as another run", run.run_id));
   }
-  PIPEYARD_ASSIGN_OR_RETURN(const std::vector<CellSamples> cells,
-                            SelectSamples(run, attempts, only));
   v1::DiffResponse response;
   response.set_a(run.run_id);
   response.set_b(run.run_id);

@@ -295,6 +295,28 @@ TEST(DiffRun, RunWithoutCompareIsRefused) {
   EXPECT_EQ(DiffRun(built.run, built.attempts).status().code(), StatusCode::kFailedPrecondition);
 }
 
+TEST(DiffRun, HostOrVariantThatIsNotThereIsNoSuchThing) {
+  RunBuilder built = TwoArms();
+  built.Values("rack2", built.Variant("writers=2", "two-page"), kBase);
+  RunBuilder without_compare = TwoArms();
+  without_compare.run.compare_factor.clear();
+  const DiffOperand kAbsent[] = {
+      {.run = "", .variant = "", .host = "NOHOST"},
+      {.run = "", .variant = "NOVARIANT", .host = ""},
+      {.run = "", .variant = "writers=9", .host = ""},
+      {.run = "", .variant = "writers=1", .host = "rack2"},
+  };
+  for (const DiffOperand& absent : kAbsent) {
+    EXPECT_EQ(DiffRun(built.run, built.attempts, absent).status().code(), StatusCode::kNotFound)
+        << absent.host << absent.variant;
+    EXPECT_EQ(DiffRun(without_compare.run, without_compare.attempts, absent).status().code(),
+              StatusCode::kNotFound);
+    EXPECT_EQ(
+        DiffRuns(built.run, built.attempts, built.run, built.attempts, {}, absent).status().code(),
+        StatusCode::kNotFound);
+  }
+}
+
 TEST(DiffRun, MetricOfAnotherUnitIsNotCompared) {
   RunBuilder built = TwoArms();
   for (size_t i = 6; i < 12; ++i) built.attempts[i].metrics[0].set_unit("kB/s");

@@ -181,6 +181,10 @@ Result<std::vector<CellSamples>> SelectSamples(const storage::RunRecord& run,
     TakeSamples(cell, by_cell[{cell.host_id, cell.variant_index}], &samples);
     cells.push_back(std::move(samples));
   }
+  if (cells.empty()) {
+    return NotFound(fmt::format("run {} has no cell of host '{}' and variant '{}'", run.run_id,
+                                only.host, only.variant));
+  }
   std::stable_sort(cells.begin(), cells.end(), [](const CellSamples& x, const CellSamples& y) {
     return std::tie(x.host, x.host_id, x.variant->variant_index) <
            std::tie(y.host, y.host_id, y.variant->variant_index);

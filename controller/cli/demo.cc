@@ -1,6 +1,7 @@
 #include "controller/cli/demo.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
@@ -65,6 +66,17 @@ std::string NewStateDir() {
   return options::DefaultStateDir("demo-" + stamp.substr(0, 19), options::ProcessEnvironment());
 }
 
+// A folder that cannot be had is a wrong command, whatever errno calls it.
+Status MakeStateDir(Env& env, const std::string& state_dir) {
+  Status made = env.CreateDirs(state_dir + "/controller");
+  if (made.ok() && ::access(state_dir.c_str(), W_OK | X_OK) != 0) {
+    made = ErrnoStatus("write to " + state_dir, errno);
+  }
+  if (made.ok()) return made;
+  return InvalidArgument(
+      fmt::format("{}; name a folder that can be written with --state", made.message()));
+}
+
 // What a person does next with what the demo left.
 void SayWhatIsKept(const Console& console, const std::string& state_dir) {
   const Result<std::string> programs = ProgramDir();
@@ -81,6 +93,8 @@ int RunDemo(const Console& console, const DemoOptions& demo) {
   const Result<std::vector<std::string>> sweeps = QuickSweeps(console.env, demo.quick);
   if (!sweeps.ok()) return console.Fail(sweeps.status());
   const std::string state_dir = demo.state_dir.empty() ? NewStateDir() : demo.state_dir;
+  if (const Status made = MakeStateDir(console.env, state_dir); !made.ok())
+    return console.Fail(made);
   console.Say(fmt::format("a controller and {} agents on loopback; everything is kept in {}",
                           demo.hosts, state_dir));
   Result<std::unique_ptr<LocalFleet>> started =

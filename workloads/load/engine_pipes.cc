@@ -39,6 +39,8 @@ Judgement JudgeCreation(const Status& status) {
       return Failed("no_memory", status.message());
     case StatusCode::kFailedPrecondition:
       return Void("placement_not_obtained", status.message());
+    case StatusCode::kOutOfRange:
+      return NotApplicable("memory_limit", status.message());
     case StatusCode::kUnimplemented:
       return Failed("not_supported", status.message());
     default:
@@ -129,7 +131,8 @@ EnginePipes::EnginePipes(std::unique_ptr<pipe::Engine> engine)
       size_bytes_(static_cast<int64_t>(engine_->pipe(0).capacity_bytes())) {}
 
 Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers, int num_pipes,
-                              int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes) {
+                              int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes,
+                              std::vector<MemoryLimit> memory) {
   Result<pipe::EngineConfig> config = EngineConfigOf(variant);
   if (!config.ok()) return JudgeCreation(config.status());
   const Result<Place> place = PlaceOf(*config);
@@ -149,9 +152,10 @@ Judgement EnginePipes::Create(const settings::Variant& variant, int num_workers,
   if (Judgement checked = CheckRing(pipe_bytes); !checked.ok()) return checked;
   const Result<uint64_t> region_bytes = pipe::Engine::RegionBytes(setup, place->host);
   if (!region_bytes.ok()) return JudgeCreation(region_bytes.status());
-  if (Judgement fits = JudgeMemory(ReadMemoryLimits(), static_cast<int64_t>(*region_bytes),
-                                   fmt::format("the engine's region with {} pipes of {}", num_pipes,
-                                               FormatBytes(pipe_bytes)));
+  if (Judgement fits = TakeMemory(static_cast<int64_t>(*region_bytes),
+                                  fmt::format("the engine's region with {} pipes of {}", num_pipes,
+                                              FormatBytes(pipe_bytes)),
+                                  memory);
       !fits.ok()) {
     return fits;
   }

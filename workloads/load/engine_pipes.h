@@ -21,6 +21,7 @@
 #include "proto/settings/variant.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/memory_limit.h"
 #include "workloads/load/pipe_ends.h"
 #include "workloads/pipe/engine.h"
 
@@ -32,9 +33,11 @@ class EnginePipes {
 
   // An engine with the variant's switches, `num_workers` workers and `num_pipes` pipes of at least
   // `pipe_bytes`. not_applicable/no_such_node where the policy names nodes that are not there,
-  // not_applicable/memory_limit where the region would not fit.
+  // not_applicable/memory_limit where the region does not fit into
+  // `memory`.
   static Judgement Create(const settings::Variant& variant, int num_workers, int num_pipes,
-                          int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes);
+                          int64_t pipe_bytes, std::shared_ptr<EnginePipes>& pipes,
+                          std::vector<MemoryLimit> memory = {});
 
   EnginePipes(const EnginePipes&) = delete;
   EnginePipes& operator=(const EnginePipes&) = delete;

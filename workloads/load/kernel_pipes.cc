@@ -32,6 +32,14 @@ int64_t ReadLimit(const char* path) {
   return has_line ? std::strtoll(text, nullptr, 10) : -1;
 }
 
+int64_t PageBytes() { return ::sysconf(_SC_PAGESIZE); }
+
+// Of one pipe: the kernel rounds up to a power of two.
+int64_t PagesOf(int64_t pipe_bytes) {
+  const int64_t pages = (pipe_bytes + PageBytes() - 1) / PageBytes();
+  return static_cast<int64_t>(std::bit_ceil(static_cast<uint64_t>(pages)));
+}
+
 Judgement ExplainRefusedSize(int64_t pipe_bytes, int num_pipes) {
   const int64_t max_size = ReadLimit(kMaxSize);
   if (max_size >= 0 && pipe_bytes > max_size) {
@@ -41,15 +49,12 @@ Judgement ExplainRefusedSize(int64_t pipe_bytes, int num_pipes) {
                     "needs CAP_SYS_RESOURCE",
                     pipe_bytes, max_size, pipe_bytes));
   }
-  const uint64_t page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
-  const uint64_t pages_of_one =
-      std::bit_ceil((static_cast<uint64_t>(pipe_bytes) + page_bytes - 1) / page_bytes);
   return NotApplicable(
       "pipe_size_limit",
       fmt::format("pipe_bytes {}: this user's pipes would exceed fs.pipe-user-pages-soft ({}) or "
                   "fs.pipe-user-pages-hard ({}); {} pages are needed for {} pipes",
                   pipe_bytes, ReadLimit(kPagesSoft), ReadLimit(kPagesHard),
-                  pages_of_one * static_cast<uint64_t>(num_pipes), num_pipes));
+                  PagesOf(pipe_bytes) * num_pipes, num_pipes));
 }
 
 Judgement ExplainRefusedPipe(int error, int num_pipes) {
@@ -66,13 +71,21 @@ Judgement ExplainRefusedPipe(int error, int num_pipes) {
 }  // namespace
 
 Judgement KernelPipes::Create(int num_pipes, int64_t pipe_bytes,
-                              std::shared_ptr<KernelPipes>& pipes) {
+                              std::shared_ptr<KernelPipes>& pipes,
+                              std::vector<MemoryLimit> memory) {
   if (pipe_bytes > INT_MAX) {
     return NotApplicable(
         "pipe_size_limit",
         fmt::format("pipe_bytes {}: a kernel pipe holds at most {} bytes", pipe_bytes, INT_MAX));
   }
   if (Judgement allowed = RaiseFileLimit(int64_t{2} * num_pipes); !allowed.ok()) return allowed;
+  if (Judgement fits = TakeMemory(
+          PagesOf(pipe_bytes) * PageBytes() * num_pipes,
+          fmt::format("{} pipes of {}", num_pipes, FormatBytes(PagesOf(pipe_bytes) * PageBytes())),
+          memory);
+      !fits.ok()) {
+    return fits;
+  }
   // Otherwise the death of a reader kills its writers, and seems to be theirs.
   ::signal(SIGPIPE, SIG_IGN);
   pipes.reset(new KernelPipes());

@@ -16,6 +16,7 @@
 #include "pipeyard/v1/worker.pb.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/memory_limit.h"
 #include "workloads/load/node_statistics.h"
 #include "workloads/load/pipe_ends.h"
 
@@ -30,7 +31,10 @@ class KernelPipes {
   // of pages; size_bytes() says what it became. not_applicable/pipe_size_limit and
   // not_applicable/file_limit name the limit and what it would have to be;
   // void/pipe_size_not_obtained where the kernel gave less without an error.
-  static Judgement Create(int num_pipes, int64_t pipe_bytes, std::shared_ptr<KernelPipes>& pipes);
+  // not_applicable/memory_limit where what they can hold does not fit into `memory`: those pages
+  // belong to no process, and the one that the kernel kills for want of memory may be another.
+  static Judgement Create(int num_pipes, int64_t pipe_bytes, std::shared_ptr<KernelPipes>& pipes,
+                          std::vector<MemoryLimit> memory = {});
 
   KernelPipes(const KernelPipes&) = delete;
   KernelPipes& operator=(const KernelPipes&) = delete;

@@ -9,6 +9,11 @@
 namespace pipeyard::load {
 namespace {
 
+bool IsListed(std::string_view name, std::string_view list) {
+  const std::string bounded = "," + std::string(list) + ",";
+  return bounded.find("," + std::string(name) + ",") != std::string::npos;
+}
+
 void AddFolders(const std::string& hierarchy, std::string_view group,
                 std::vector<std::string>& folders) {
   while (group.size() > 1) {
@@ -34,7 +39,7 @@ std::optional<int64_t> ReadNumber(const std::string& path) {
   return error == std::errc() && stopped_at == end ? std::optional(value) : std::nullopt;
 }
 
-// A line: "4:cpu,pids:/the/group"; the unified hierarchy's has no controller.
+// A line: "4:cpu,pids:/the/group", mounted at cpu,pids; the unified hierarchy's has no controller.
 std::vector<std::string> CgroupFolders(const std::string& root, std::string_view controller) {
   const std::string text = ReadText(root + "/proc/self/cgroup");
   std::vector<std::string> folders;
@@ -48,8 +53,8 @@ std::vector<std::string> CgroupFolders(const std::string& root, std::string_view
     const std::string_view controllers = line.substr(first + 1, second - first - 1);
     const std::string_view group = line.substr(second + 1);
     if (controllers.empty()) AddFolders(root + "/sys/fs/cgroup", group, folders);
-    if (controllers == controller) {
-      AddFolders(root + "/sys/fs/cgroup/" + std::string(controller), group, folders);
+    if (IsListed(controller, controllers)) {
+      AddFolders(root + "/sys/fs/cgroup/" + std::string(controllers), group, folders);
     }
   }
   return folders;

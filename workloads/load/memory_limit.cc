@@ -66,13 +66,16 @@ std::vector<MemoryLimit> ReadMemoryLimits(const std::string& root) {
   return limits;
 }
 
-Judgement JudgeMemory(const std::vector<MemoryLimit>& limits, int64_t needed_bytes,
-                      const std::string& purpose) {
+Judgement TakeMemory(int64_t bytes, const std::string& purpose, std::vector<MemoryLimit>& limits) {
   for (const MemoryLimit& limit : limits) {
-    if (needed_bytes <= limit.available_bytes) continue;
+    if (bytes <= limit.available_bytes) continue;
     return NotApplicable("memory_limit", fmt::format("{} leaves {}, and {} are needed for {}",
                                                      limit.name, FormatBytes(limit.available_bytes),
-                                                     FormatBytes(needed_bytes), purpose));
+                                                     FormatBytes(bytes), purpose));
+  }
+  for (MemoryLimit& limit : limits) {
+    limit.available_bytes -= bytes;
+    limit.name += " beside " + purpose;
   }
   return {};
 }

@@ -14,7 +14,7 @@ namespace pipeyard::load {
 
 // One limit of memory.
 struct MemoryLimit {
-  std::string name;  // "MemAvailable"
+  std::string name;  // "MemAvailable"; with what TakeMemory() took: "MemAvailable beside ..."
   int64_t available_bytes = 0;
 };
 
@@ -23,9 +23,9 @@ struct MemoryLimit {
 // stands before the paths, for tests.
 std::vector<MemoryLimit> ReadMemoryLimits(const std::string& root = "");
 
-// ok where `needed_bytes` fit below every limit; else not_applicable/memory_limit with the limit's
-// name and `purpose`, which says what they are for ("3 message buffers of 1GiB").
-Judgement JudgeMemory(const std::vector<MemoryLimit>& limits, int64_t needed_bytes,
-                      const std::string& purpose);
+// Takes `bytes` of every limit, for `purpose` ("3 message buffers of 64MiB"). Where one does not
+// have them: not_applicable/memory_limit with its name, what it leaves, and what was taken from it
+// before; nothing is taken then.
+Judgement TakeMemory(int64_t bytes, const std::string& purpose, std::vector<MemoryLimit>& limits);
 
 }  // namespace pipeyard::load

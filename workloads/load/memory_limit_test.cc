@@ -2,7 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <unistd.h>
 
 #include <string>
 #include <vector>
@@ -18,9 +17,6 @@ using testing::ElementsAre;
 using testing::HasSubstr;
 
 using MemoryLimits = MachineFiles;
-
-// Of workload transfer.
-constexpr int64_t kMaxReaders = 1024;
 
 std::vector<std::string> Told(const std::string& root) {
   std::vector<std::string> told;
@@ -60,33 +56,55 @@ TEST_F(MemoryLimits, DoNotCountFilePagesThatTheKernelWouldDrop) {
 
 TEST_F(MemoryLimits, WithoutAnyFileLimitNothing) { EXPECT_THAT(Told(root()), ElementsAre()); }
 
-TEST(JudgeMemory, NamesTheLimitAndWhatItIsNeededFor) {
-  const std::vector<MemoryLimit> limits = {{"MemAvailable", 4096}, {"the cgroup's limit", 2048}};
+TEST(TakeMemory, NamesTheLimitAndWhatItIsNeededFor) {
+  std::vector<MemoryLimit> limits = {{"MemAvailable", 4096}, {"the cgroup's limit", 2048}};
 
-  EXPECT_TRUE(JudgeMemory(limits, 2048, "buffers").ok());
-  const Judgement judged = JudgeMemory(limits, 3072, "3 buffers of 1KiB");
+  EXPECT_TRUE(TakeMemory(1024, "one buffer", limits).ok());
+  const Judgement judged = TakeMemory(2048, "2 buffers", limits);
   EXPECT_EQ(judged.outcome, v1::OUTCOME_NOT_APPLICABLE);
   EXPECT_EQ(judged.reason_code, "memory_limit");
   EXPECT_EQ(judged.reason_text,
-            "the cgroup's limit leaves 2KiB, and 3KiB are needed for 3 buffers of 1KiB");
+            "the cgroup's limit beside one buffer leaves 1KiB, and 2KiB are needed for 2 buffers");
+  EXPECT_EQ(limits[0].available_bytes, 3072);
 }
 
-// Touching them, the kernel would kill the worker, or something else of the machine.
-TEST(JudgeMemory, BuffersBeyondTheMachineAreRefusedBeforeTheyAreTouched) {
-  constexpr int64_t kMessageBytes = int64_t{64} << 20;
-  const int64_t machine_bytes = ::sysconf(_SC_PHYS_PAGES) * ::sysconf(_SC_PAGESIZE);
-  const int64_t readers = machine_bytes / kMessageBytes + 1;
-  if (readers > kMaxReaders) GTEST_SKIP() << "this machine has memory for the largest variant";
-  for (const char* target : {"engine", "kernel"}) {
-    const Result<settings::Variant> variant = settings::MakeVariant(
-        "transfer", target, {{"message_bytes", kMessageBytes}, {"readers", readers}});
+// What does not fit is refused before it is touched: the kernel would kill the worker, or something
+// else of the machine.
+struct MemoryCase {
+  const char* target;
+  int64_t available_bytes;
+  const char* said;  // "": it runs
+};
+
+TEST(MemoryOfAnAttempt, IsJudgedInAllNotPartByPart) {
+  // One writer and one reader: 2 MiB of buffers, 1 MiB in a kernel pipe; the region is larger.
+  const MemoryCase kCases[] = {
+      {"kernel", 1 << 20, "2 message buffers of 1MiB"},
+      {"kernel", (2 << 20) + (1 << 19), "beside 2 message buffers of 1MiB leaves 512KiB"},
+      {"kernel", 3 << 20, ""},
+      {"engine", 1 << 20, "2 message buffers of 1MiB"},
+      {"engine", 4 << 20, "beside 2 message buffers of 1MiB leaves 2MiB"},
+      {"engine", 1 << 30, ""},
+  };
+  for (const MemoryCase& c : kCases) {
+    const Result<settings::Variant> variant =
+        settings::MakeVariant("transfer", c.target,
+                              // 513 KiB become 1 MiB.
+                              {{"message_bytes", int64_t{1} << 20},
+                               {"pipe_bytes", int64_t{513} << 10},
+                               {"warmup", int64_t{1'000'000}},
+                               {"duration", int64_t{20'000'000}}});
     ASSERT_TRUE(variant.ok()) << variant.status().ToString();
+    Surroundings surroundings;
+    surroundings.memory_limits = [&] {
+      return std::vector<MemoryLimit>{{"the machine", c.available_bytes}};
+    };
 
-    const v1::WorkerResult result = RunWorkload(*variant);
+    const v1::WorkerResult result = RunWorkload(*variant, surroundings);
 
-    EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE) << target;
-    EXPECT_EQ(result.reason_code(), "memory_limit") << result.reason_text();
-    EXPECT_THAT(result.reason_text(), HasSubstr("message buffers of 64MiB")) << target;
+    EXPECT_EQ(result.reason_code() == "memory_limit", *c.said != '\0')
+        << c.target << " " << c.available_bytes << ": " << result.reason_text();
+    EXPECT_THAT(result.reason_text(), HasSubstr(c.said));
   }
 }
 

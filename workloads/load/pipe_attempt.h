@@ -8,6 +8,9 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/units.h"
 #include "pipeyard/v1/worker.pb.h"
@@ -47,34 +50,29 @@ Judgement RunOnPipes(Load& load, const std::shared_ptr<Pipes>& pipes,
   return concluded.ok() ? topology.Judge() : concluded;
 }
 
-// The buffers of all workers; for target kernel, what its pipes may hold as well: those pages
-// belong to no process, and the one that the kernel kills for want of memory may be another.
-template <typename Load>
-Judgement JudgeMemoryOf(Load& load, const settings::Variant& variant) {
-  const int64_t buffers = load.num_workers() * load.message_bytes();
-  std::string purpose = fmt::format("{} message buffers of {}", load.num_workers(),
-                                    FormatBytes(load.message_bytes()));
-  if (variant.target != "kernel") return JudgeMemory(ReadMemoryLimits(), buffers, purpose);
-  purpose += fmt::format(" and {} pipes of {}", load.num_pipes(), FormatBytes(load.pipe_bytes()));
-  return JudgeMemory(ReadMemoryLimits(), buffers + load.num_pipes() * load.pipe_bytes(), purpose);
-}
-
 template <typename Load>
 Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
                          const Surroundings& surroundings, v1::WorkerResult& result) {
   result.set_emulated(IsEmulated(variant));
-  Judgement fits = JudgeTasks(ReadTaskLimits(), load.num_workers());
-  if (fits.ok()) fits = JudgeMemoryOf(load, variant);
-  if (!fits.ok()) return fits;
+  if (Judgement fits = JudgeTasks(ReadTaskLimits(), load.num_workers()); !fits.ok()) return fits;
+  std::vector<MemoryLimit> memory =
+      surroundings.memory_limits ? surroundings.memory_limits() : ReadMemoryLimits();
+  const std::string buffers = fmt::format("{} message buffers of {}", load.num_workers(),
+                                          FormatBytes(load.message_bytes()));
+  if (Judgement fits = TakeMemory(load.num_workers() * load.message_bytes(), buffers, memory);
+      !fits.ok()) {
+    return fits;
+  }
   if (variant.target == "kernel") {
     std::shared_ptr<KernelPipes> pipes;
-    const Judgement created = KernelPipes::Create(load.num_pipes(), load.pipe_bytes(), pipes);
+    const Judgement created =
+        KernelPipes::Create(load.num_pipes(), load.pipe_bytes(), pipes, std::move(memory));
     return created.ok() ? RunOnPipes(load, pipes, surroundings, result) : created;
   }
   if (variant.target == "engine") {
     std::shared_ptr<EnginePipes> pipes;
     const Judgement created = EnginePipes::Create(variant, load.num_workers(), load.num_pipes(),
-                                                  load.pipe_bytes(), pipes);
+                                                  load.pipe_bytes(), pipes, std::move(memory));
     return created.ok() ? RunOnPipes(load, pipes, surroundings, result) : created;
   }
   return Failed("not_supported", "target " + variant.target + " is not supported yet");

@@ -5,8 +5,10 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "base/status.h"
+#include "workloads/load/memory_limit.h"
 #include "workloads/numa/hotplug.h"
 #include "workloads/numa/node_mask.h"
 
@@ -17,6 +19,8 @@ struct Surroundings {
   numa::HotplugListener* hotplug = nullptr;
   // Nodes with memory at this moment; empty: as /sys says.
   std::function<Result<numa::NodeMask>()> memory_nodes;
+  // What an attempt may take; empty: as /proc and /sys say.
+  std::function<std::vector<MemoryLimit>()> memory_limits;
 };
 
 }  // namespace pipeyard::load

@@ -46,6 +46,16 @@ TEST_F(TaskLimits, OfAGroupAboveHoldToo) {
   EXPECT_EQ(limits[0].used, 30);
 }
 
+TEST_F(TaskLimits, OfControllersThatAreMountedTogetherAreFound) {
+  Write("/proc/self/cgroup", "4:cpu,pids:/a\n");
+  Write("/sys/fs/cgroup/cpu,pids/a/pids.max", "40\n");
+
+  const std::vector<TaskLimit> limits = ReadTaskLimits(root());
+
+  ASSERT_FALSE(limits.empty());
+  EXPECT_EQ(limits[0].limit, 40);
+}
+
 TEST_F(TaskLimits, WithoutAnyFileLimitsNothing) {
   for (const TaskLimit& limit : ReadTaskLimits(root())) EXPECT_EQ(limit.name, "RLIMIT_NPROC");
 }

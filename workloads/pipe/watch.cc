@@ -45,7 +45,10 @@ int WatchSet::Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger t
 
 int WatchSet::Remove(const Pipe& pipe, PipeEnd end) {
   const uint32_t position = Find(pipe, end);
-  return position == kMaxWatches ? ENOENT : RemoveAt(position);
+  if (position == kMaxWatches) return ENOENT;
+  const bool is_alive = IsAlive(position);
+  const int error = RemoveAt(position);
+  return is_alive ? error : ENOENT;
 }
 
 uint32_t WatchSet::Find(const Pipe& pipe, PipeEnd end) const {

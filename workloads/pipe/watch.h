@@ -6,9 +6,9 @@
 // pipe's rule (EngineConfig::poll_wakeup, H6).
 //
 // A watch ends with its pipe: the last close of both ends takes it off the pipe's queue, Wait()
-// reports it no more, and Remove() only gives its place back. That close must not overlap with a
-// call on the set, whose end included: the worker makes it itself or is told of it. So whether a
-// watch is queued still may be read without the mutex, which is gone with the pipe.
+// reports it no more, and Remove() gives its place back and says ENOENT. That close must not
+// overlap with a call on the set, whose end included: the worker makes it itself or is told of it.
+// So whether a watch is queued still may be read without the mutex, which is gone with the pipe.
 //
 // Thread safety: used by its worker alone. Ownership: borrows the worker; takes its places from the
 // worker's kMaxWatches.
@@ -37,7 +37,8 @@ class WatchSet {
   // An event that holds already is reported by the next Wait(). `tag` comes back with the events.
   // Returns 0, EEXIST, ENOSPC (the worker has kMaxWatches), or EOWNERDEAD.
   int Add(const Pipe& pipe, PipeEnd end, uint16_t events, WatchTrigger trigger, uint64_t tag);
-  // Returns 0, ENOENT, or EOWNERDEAD (it is removed all the same).
+  // Returns 0, ENOENT (also where the watch has ended with its pipe), or EOWNERDEAD (it is removed
+  // all the same).
   int Remove(const Pipe& pipe, PipeEnd end);
 
   struct Event {

@@ -204,7 +204,7 @@ TEST(WatchSet, SaysWhatCannotBe) {
   EXPECT_EQ(add(pipes.back()), 0);
 }
 
-TEST(WatchSet, APipeThatEndsLeavesItsWatches) {
+TEST(WatchSet, APipeThatEndsIsWatchedNoMore) {
   TestEngine engine;
   Pipe pipe = engine.engine().CreatePipe(engine.worker()).pipe;
   WatchSet watches(engine.worker());
@@ -213,7 +213,7 @@ TEST(WatchSet, APipeThatEndsLeavesItsWatches) {
   EXPECT_EQ(Look(watches), kPollHup);
   pipe.CloseReader(engine.worker());
 
-  EXPECT_EQ(watches.Remove(pipe, PipeEnd::kRead), 0);
+  EXPECT_EQ(watches.Remove(pipe, PipeEnd::kRead), ENOENT);
 }
 
 TEST(WatchSet, APipeThatEndedHasNothingToReport) {

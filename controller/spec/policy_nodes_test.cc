@@ -113,7 +113,7 @@ TEST(Topology, WhatTheEngineCannotTakeIsRefusedAsSettingAndAsFactor) {
       {"{ nodes: [{ cpus: 1, memory: 4095B }] }", "nodes[0].memory is 4095B, less than one page",
        "0, or 4KiB and more was meant"},
       {"{ nodes: [" + nodes + "] }", "nodes: 69632 cpus in all",
-       "at most 65536 over all nodes was meant"},
+       "at most 65535 over all nodes was meant"},
   };
   for (const auto& c : kCases) {
     for (const std::string& text : {"engine:\n  topology: " + c.topology + "\n",

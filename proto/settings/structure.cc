@@ -21,7 +21,7 @@ constexpr size_t kMaxNodes = 64;
 constexpr int64_t kMaxCpus = 4096;
 // What the engine takes (numa::MakeEmulated(), memory::PageAllocator): a test of controller/cli
 // holds these against it. The page is the smallest that hosts have; some have larger ones.
-constexpr int64_t kMaxCpusOfAllNodes = 65536;
+constexpr int64_t kMaxCpusOfAllNodes = 65535;
 constexpr int64_t kPageBytes = 4096;
 // From numa(7): distances are relative to 10, the distance to itself; 255 means unreachable.
 constexpr int64_t kLocalDistance = 10;

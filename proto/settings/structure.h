@@ -21,7 +21,7 @@ Result<JsonText> CanonicalJson(std::string_view text);
 // A topology as a sweep has it: the word `host`, or JSON whose leaves are texts as written:
 //   {"nodes":[{"cpus":"2","memory":"256MiB"},...],"distances":[["10","21"],["21","10"]],"remote_access":"120ns"}
 // The result is in base units with what was left out filled in: distances 10 to itself and 20 to
-// others, remote_access 0. Limits: 1 to 64 nodes; 4,096 CPUs a node and 65,536 over all nodes;
+// others, remote_access 0. Limits: 1 to 64 nodes; 4,096 CPUs a node and 65,535 over all nodes;
 // memory 0, or from one page of 4 KiB to 1 PiB a node; distances 10 to 254, 10 exactly from a node
 // to itself; at least one node with CPUs and one with memory. Errors: kInvalidArgument, naming the
 // part ("nodes[1].memory: ...").

@@ -1,13 +1,6 @@
 #include "workloads/numa/topology.h"
 
 namespace pipeyard::numa {
-namespace {
-
-// Virtual CPUs over all nodes: beyond any machine, and small enough that a typing error costs no
-// memory.
-constexpr int kMaxVirtualCpus = 65536;
-
-}  // namespace
 
 Result<Topology> MakeEmulated(const EmulatedTopology& description, const Topology& host) {
   const size_t num_nodes = description.nodes.size();

@@ -98,6 +98,10 @@ ReadFile HostFiles();
 // it holds nonsense; kUnavailable where nothing can be read.
 Result<Topology> ReadTopology(const ReadFile& read);
 
+// Virtual CPUs of an emulated topology, over all its nodes: beyond any machine, small enough that a
+// typing error costs no memory, and with one to spare in 16 bits, for nobody.
+constexpr int kMaxVirtualCpus = 65535;
+
 // engine.topology of a sweep.
 struct EmulatedNode {
   int cpus = 0;  // how many virtual CPUs

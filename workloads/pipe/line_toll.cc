@@ -38,6 +38,8 @@ LineToll::LineToll(const memory::PageAllocator& pages, Owner* owners, Nanos remo
   }
 }
 
+static_assert(numa::kMaxVirtualCpus <= UINT16_MAX, "an owner is a virtual CPU plus 1");
+
 void LineToll::Take(Worker& worker, uint64_t offset, uint64_t bytes) {
   const auto taker = static_cast<uint16_t>(worker.cpu() + 1);
   const bool is_remote = pages_->NodeOf(pages_->PageAt(offset)) != worker.node();

@@ -62,11 +62,13 @@ struct Memory {
     options.accounting.is_on = is_accounted;
     options.fastpath = memory::FastpathSwitches::All();
     memory::RegionLayout layout;
-    const auto page_plan = OrDie(memory::PageAllocator::AddTo(layout, options, topology));
+    auto page_plan = OrDie(memory::PageAllocator::AddTo(layout, options, topology));
     const memory::ObjectAllocatorOptions object_options;
     const auto object_plan =
         OrDie(memory::ObjectAllocator::AddTo(layout, object_options, page_plan, options));
+    memory::PageAllocator::AddArenas(layout, options, page_plan);
     region = OrDie(memory::Region::Create(layout));
+    OrDie(region->Populate(0, page_plan.pages_offset).ok(), "populate");
     pages = OrDie(memory::PageAllocator::Create(*region, page_plan, options, topology,
                                                 numa::SystemNumaKernel()));
     objects = OrDie(

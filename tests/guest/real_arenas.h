@@ -41,8 +41,9 @@ class RealArenasTest : public testing::Test {
     }
     worker_cpus_ = options.worker_cpus;
     memory::RegionLayout layout;
-    const auto plan = PageAllocator::AddTo(layout, options, topology_);
+    auto plan = PageAllocator::AddTo(layout, options, topology_);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
+    PageAllocator::AddArenas(layout, options, *plan);
     auto region = memory::Region::Create(layout);
     ASSERT_TRUE(region.ok()) << region.status().message();
     region_ = std::move(*region);

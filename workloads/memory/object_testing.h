@@ -40,9 +40,10 @@ struct ObjectFixture {
     options.arena_bytes = num_pages * options.page_bytes;
     options.worker_cpus = std::move(worker_cpus);
     RegionLayout layout;
-    const PageAllocator::Plan pages_plan = *PageAllocator::AddTo(layout, options, topology);
+    PageAllocator::Plan pages_plan = *PageAllocator::AddTo(layout, options, topology);
     const ObjectAllocator::Plan plan =
         *ObjectAllocator::AddTo(layout, object_options, pages_plan, options);
+    PageAllocator::AddArenas(layout, options, pages_plan);
     region = *Region::Create(layout);
     pages = *PageAllocator::Create(*region, pages_plan, options, topology, kernel);
     objects = *ObjectAllocator::Create(*region, plan, object_options, *pages, topology);

@@ -228,8 +228,7 @@ uint64_t PageAllocator::DrainLists(PageWorker& worker) {
   for (uint32_t i = 0; i < num_nodes_; ++i) {
     PageList& list = worker.lists[i];
     if (list.count == 0) continue;
-    nodes_[i].GivePages(list.pages, list.count);
-    num_drained += list.count;
+    num_drained += nodes_[i].GivePages(list.pages, list.count);
     list.count = 0;
     worker.counters->Add(PageCounter::kDrains);
   }

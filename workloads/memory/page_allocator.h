@@ -89,9 +89,13 @@ class PageAllocator {
     uint64_t pages_offset = 0;
     uint64_t num_pages = 0;
   };
-  // Errors: kInvalidArgument for a page size, CPU or offline node that cannot be.
+  // Adds the allocator's metadata. Errors: kInvalidArgument for a page size, CPU or offline node
+  // that cannot be; kOutOfRange for more pages than there are numbers.
   static Result<Plan> AddTo(RegionLayout& layout, const PageAllocatorOptions& options,
                             const numa::Topology& topology);
+  // Adds the arenas, after every other part of the region, so that all metadata is one range before
+  // them: its owner populates that.
+  static void AddArenas(RegionLayout& layout, const PageAllocatorOptions& options, Plan& plan);
   // Binds each arena to its node where `topology` is real, then populates it (resident). All
   // borrowed objects outlive this one. Errors: kFailedPrecondition when a machine with several
   // memory nodes refuses to bind; kResourceExhausted.

@@ -29,9 +29,10 @@ struct Fixture {
     options.arena_bytes = pages * kPage;
     options.worker_cpus = std::move(cpus);
     RegionLayout layout;
-    const Result<PageAllocator::Plan> plan = PageAllocator::AddTo(layout, options, topology);
+    Result<PageAllocator::Plan> plan = PageAllocator::AddTo(layout, options, topology);
     status = plan.status();
     if (!plan.ok()) return;
+    PageAllocator::AddArenas(layout, options, *plan);
     region = *Region::Create(layout);
     Result<std::unique_ptr<PageAllocator>> result =
         PageAllocator::Create(*region, *plan, options, topology, kernel);
@@ -101,7 +102,8 @@ TEST(PageAllocator, SeveralNodesThatCannotBeBoundAreAnError) {
   f.kernel.bind_error = EPERM;
   const numa::Topology topology = TwoNodes();
   RegionLayout layout;
-  const PageAllocator::Plan plan = *PageAllocator::AddTo(layout, f.options, topology);
+  PageAllocator::Plan plan = *PageAllocator::AddTo(layout, f.options, topology);
+  PageAllocator::AddArenas(layout, f.options, plan);
   const auto region = *Region::Create(layout);
 
   const Status status =
@@ -115,7 +117,8 @@ TEST(PageAllocator, OneNodeThatCannotBeBoundIsSaid) {
   Fixture f(topology, 16);
   f.kernel.bind_error = EPERM;
   RegionLayout layout;
-  const PageAllocator::Plan plan = *PageAllocator::AddTo(layout, f.options, topology);
+  PageAllocator::Plan plan = *PageAllocator::AddTo(layout, f.options, topology);
+  PageAllocator::AddArenas(layout, f.options, plan);
   const auto region = *Region::Create(layout);
   const auto allocator = *PageAllocator::Create(*region, plan, f.options, topology, f.kernel);
 

@@ -63,8 +63,8 @@ uint32_t PageNode::TakePages(PageId* pages, uint32_t count, Mark mark) {
   return from_stack + from_buddy;
 }
 
-void PageNode::GivePages(const PageId* pages, uint32_t count) {
-  if (!Lock()) return;
+uint32_t PageNode::GivePages(const PageId* pages, uint32_t count) {
+  if (!Lock()) return 0;
   if (shared_->stack_count + count > stack_capacity_) {
     // Half of it at once, so that it does not overflow with every batch.
     Spill(std::min(shared_->stack_count, std::max(stack_capacity_ / 2, count)));
@@ -73,6 +73,7 @@ void PageNode::GivePages(const PageId* pages, uint32_t count) {
   shared_->stack_count += count;
   AddFree(count);
   shared_->mutex.Unlock();
+  return count;
 }
 
 PageId PageNode::TakeBlock(unsigned order, Mark mark) {

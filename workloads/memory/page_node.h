@@ -76,7 +76,8 @@ class PageNode {
   // Moves at most `count` pages to `pages`, the warmest last, as far as `mark` allows. Returns how
   // many.
   uint32_t TakePages(PageId* pages, uint32_t count, Mark mark);
-  void GivePages(const PageId* pages, uint32_t count);
+  // Returns how many it took: all, or none where it is broken.
+  uint32_t GivePages(const PageId* pages, uint32_t count);
   // kNoPage where there is none or `mark` forbids it.
   PageId TakeBlock(unsigned order, Mark mark);
   void GiveBlock(PageId first, unsigned order);

@@ -74,7 +74,7 @@ Result<PageAllocator::Plan> PageAllocator::AddTo(RegionLayout& layout,
   for (const OfflineNode& node : options.offline_nodes) {
     add_node(node.id, node.arena_bytes / options.page_bytes, false);
   }
-  if (plan.num_pages >= kNoPage) return InvalidArgument("engine: arenas of more than 2^32 pages");
+  if (plan.num_pages >= kNoPage) return OutOfRange("engine: arenas of more than 2^32 pages");
 
   const size_t num_nodes = plan.node_ids.size();
   const size_t num_workers = options.worker_cpus.size();
@@ -91,8 +91,12 @@ Result<PageAllocator::Plan> PageAllocator::AddTo(RegionLayout& layout,
   plan.page_words_offset = layout.Add(sizeof(std::atomic<uint32_t>) * plan.num_pages, kCacheLine);
   plan.links_offset = layout.Add(sizeof(BuddyLink) * plan.num_pages, kCacheLine);
   plan.orders_offset = layout.Add(plan.num_pages, kCacheLine);
-  plan.pages_offset = layout.Add(plan.num_pages * options.page_bytes, RegionLayout::kMaxAlignment);
   return plan;
+}
+
+void PageAllocator::AddArenas(RegionLayout& layout, const PageAllocatorOptions& options,
+                              Plan& plan) {
+  plan.pages_offset = layout.Add(plan.num_pages * options.page_bytes, RegionLayout::kMaxAlignment);
 }
 
 Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, const Plan& plan,
@@ -120,9 +124,6 @@ Result<std::unique_ptr<PageAllocator>> PageAllocator::Create(Region& region, con
   self.stocks_ = region.At<ChargeStock>(plan.stocks_offset);
   self.page_words_ = region.At<std::atomic<uint32_t>>(plan.page_words_offset);
 
-  // The parts before the pages are small and used by everybody; the machine's default places them.
-  PIPEYARD_RETURN_IF_ERROR(
-      region.Populate(plan.gates_offset, plan.pages_offset - plan.gates_offset));
   self.controller_.Init(region.At<MemoryControllerState>(plan.controller_offset), self.stocks_,
                         self.num_workers_, options.accounting, options.page_bytes);
   self.is_bound_ = !self.is_emulated_;

@@ -50,7 +50,8 @@ struct PageFixture {
       options.worker_cpus.push_back(topology.cpus()[i % topology.cpus().size()]);
     }
     RegionLayout layout;
-    const PageAllocator::Plan plan = *PageAllocator::AddTo(layout, options, topology);
+    PageAllocator::Plan plan = *PageAllocator::AddTo(layout, options, topology);
+    PageAllocator::AddArenas(layout, options, plan);
     region = *Region::Create(layout);
     allocator = *PageAllocator::Create(*region, plan, options, topology, kernel);
   }

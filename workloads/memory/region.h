@@ -73,6 +73,9 @@ class Region {
   // its TLB, for 2 MiB. Errors: kResourceExhausted when memory runs out.
   Status Populate(uint64_t offset, uint64_t size_bytes);
 
+  // What Populate() could join to huge pages.
+  uint64_t huge_bytes() const { return huge_bytes_; }
+
   // Magic, version and size of the header. Errors: kDataLoss says which is wrong.
   Status CheckHeader() const;
 

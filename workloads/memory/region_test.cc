@@ -85,9 +85,8 @@ TEST(Region, PopulatingKeepsWhatIsThereAndBeyond) {
   }
 }
 
-// 400 worker processes took 266,000 faults at small pages, and lost their TLB entries at each
-// switch.
-TEST(Region, AChildFaultsOnceForAHugePage) {
+// Else each of some hundred worker processes faults on each small page.
+TEST(Region, AChildMapsAHugePageWithItsFirstTouch) {
   constexpr uint64_t kBytes = RegionLayout::kMaxAlignment;
   RegionLayout layout;
   const uint64_t offset = layout.Add(kBytes, RegionLayout::kMaxAlignment);

@@ -103,7 +103,6 @@ struct RegionPlan {
   uint64_t by_node_offset = 0;
   uint64_t lists_offset = 0;
   uint64_t users_offset = 0;
-  uint64_t own_bytes = 0;  // from the region's start: the header and the parts above
   memory::PageAllocatorOptions page_options;
   memory::PageAllocator::Plan pages;
   memory::ObjectAllocatorOptions object_options;
@@ -127,7 +126,6 @@ Result<RegionPlan> PlanRegion(const EngineSetup& setup, const numa::Topology& to
   plan.by_node_offset = add(sizeof(MetadataByNode), num_workers);
   plan.lists_offset = add(sizeof(PipeList), num_workers);
   plan.users_offset = add(sizeof(PipeUser), setup.num_users);
-  plan.own_bytes = plan.layout.size_bytes();
   PIPEYARD_ASSIGN_OR_RETURN(plan.pages,
                             memory::PageAllocator::AddTo(plan.layout, plan.page_options, topology));
   PIPEYARD_ASSIGN_OR_RETURN(
@@ -137,6 +135,7 @@ Result<RegionPlan> PlanRegion(const EngineSetup& setup, const numa::Topology& to
     plan.toll_bytes = LineToll::TableBytes(plan.pages.num_pages, plan.page_options.page_bytes);
     plan.toll_offset = add(plan.toll_bytes, 1);
   }
+  memory::PageAllocator::AddArenas(plan.layout, plan.page_options, plan.pages);
   return plan;
 }
 
@@ -172,7 +171,9 @@ Status Engine::Build(const EngineSetup& setup) {
   const size_t num_workers = setup.worker_cpus.size();
 
   PIPEYARD_ASSIGN_OR_RETURN(region_, memory::Region::Create(plan.layout));
-  PIPEYARD_RETURN_IF_ERROR(region_->Populate(0, plan.own_bytes));
+  // All metadata at once, so that no huge page is cut in two. It is used by everybody; the
+  // machine's default places it.
+  PIPEYARD_RETURN_IF_ERROR(region_->Populate(0, plan.pages.pages_offset));
   PIPEYARD_ASSIGN_OR_RETURN(
       pages_,
       memory::PageAllocator::Create(*region_, plan.pages, plan.page_options, topology_, *kernel_));
@@ -180,7 +181,6 @@ Status Engine::Build(const EngineSetup& setup) {
       objects_, memory::ObjectAllocator::Create(*region_, plan.objects, plan.object_options,
                                                 *pages_, topology_));
   if (plan.toll_bytes != 0) {
-    PIPEYARD_RETURN_IF_ERROR(region_->Populate(plan.toll_offset, plan.toll_bytes));
     toll_ = std::make_unique<LineToll>(*pages_, region_->At<LineToll::Owner>(plan.toll_offset),
                                        setup.config.remote_access);
   }

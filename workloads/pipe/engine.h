@@ -11,7 +11,8 @@
 //   // when all are done:
 //   for (const auto& [name, unit, value] : engine->Counters()) ...
 //
-// Everything is mapped, bound and populated in Create(), before any fork or thread.
+// Everything is mapped, bound and populated in Create(), before any fork or thread; arenas of
+// page_source on-demand are left for their first use.
 // Thread safety: accessors and Stop() from any thread; Check*, Prove* and Counters() once the
 // workers have ended (Counters() also before, then each value is exact but not of one moment).
 // Ownership: owns region, workers, pipes; borrows nothing but the kernel edge.

@@ -93,7 +93,8 @@ def command(words, environment, folder):
     """The shell text that becomes the program: `words`, in `folder`, with `environment` and nothing else."""
     settings = {'PATH': '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin', 'HOME': '/root', **environment}
     env = ' '.join(shlex.quote(f'{name}={value}') for name, value in settings.items())
-    return f'cd {shlex.quote(folder)}\nexec env -i {env} {shlex.join(words)}\n'
+    # env takes a path that holds a "=" for a setting, a shell would add PWD and drop names such as a.b: setpriv does neither.
+    return f'cd {shlex.quote(folder)}\nexec env -i {env} {BUSYBOX} setpriv {shlex.join(words)}\n'
 
 
 def build(program, arguments, files, environment):

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Prints every speed figure as a ratio against a peer that is measured in the same run: one JSON row a line on stdout
 #   {"name", "peer", "ratio", "ci95", "n", "unit", "ours", "theirs", "reach"}
-# ratio is the median over interleaved rounds of ours / theirs, ci95 its order-statistic interval, n the rounds, of rows measured in pairs
-# the pairs; ours and theirs are the medians. Everything else goes to stderr.
+# ratio is the median over interleaved rounds of ours / theirs, ci95 its order-statistic interval, n the rounds;
+# ours and theirs are the medians. Everything else goes to stderr.
 #
 #   ./tests/bench.sh [engine|controller|analysis] [--json FILE] [--rounds N] [--duration-ms N] [--only TEXT] [--seed N]
 #

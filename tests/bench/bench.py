@@ -34,27 +34,26 @@ def median_interval(values, confidence=0.95):
 
 
 def rounds(rows, count, seed):
-    """Every program once a round, in an order drawn anew each round, paired rows behind them; returns (ours, theirs) by row."""
+    """Every program once a round, in an order drawn anew each round, paired rows behind them; returns a list
+    of one (ours, theirs, ratio) a round by row."""
     paired = [row for row in rows if isinstance(row, measures.Paired)]
     single = [row for row in rows if row not in paired]
     programs = list(dict.fromkeys([row.peer for row in single] + [row.ours for row in single]))
     values = {program: [] for program in programs}
-    of_paired = {row: ([], []) for row in paired}
+    of_paired = {row: [] for row in paired}
     generator = random.Random(seed)
     for number in range(count):
         generator.shuffle(programs)
         for program in programs:
             values[program].append(program.measure())
         for row in paired:
-            for so_far, more in zip(of_paired[row], row.measure()):
-                so_far += more
+            of_paired[row].append(row.measure())
         say(f"round {number + 1} of {count}")
-    return {**of_paired, **{row: (values[row.ours], values[row.peer]) for row in single}}
+    return {**of_paired, **{row: [(a, b, a / b) for a, b in zip(values[row.ours], values[row.peer])] for row in single}}
 
 
 def row_of(row, values):
-    ours, theirs = values
-    ratios = [a / b for a, b in zip(ours, theirs)]
+    ours, theirs, ratios = zip(*values)
     return {"name": row.name, "peer": row.peer.name, "ratio": statistics.median(ratios), "ci95": median_interval(ratios),
             "n": len(ratios), "unit": row.unit, "ours": statistics.median(ours), "theirs": statistics.median(theirs), "reach": row.reach}
 

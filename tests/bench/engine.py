@@ -5,7 +5,6 @@ from measures import Attempt, Comparison, Fastest, Paired, Program
 
 WARMUP_MS = 300
 SPIN = "50us"
-SPIN_NS = 50_000
 GROUPS, FDS, MESSAGE_BYTES = 10, 20, 100
 LOOPS = 3000  # 12 million messages: longer than what processes need to touch their pages first
 MIMALLOC = "libmimalloc.so.2"
@@ -47,7 +46,7 @@ def messaging_rows(folders, _duration_ms):
                              Attempt(folders, "messaging", "engine", "message_rate", settings, under), "1/s", reach)
 
 
-def allocation_rows(folders, duration_ms):
+def allocation_rows(folders):
     def bench(*arguments, build="engine_bench"):
         return Program(build, [f"{folders.bench}/{build}", *arguments])
 
@@ -69,4 +68,4 @@ def allocation_rows(folders, duration_ms):
 
 
 def rows(folders, duration_ms):
-    return [*transfer_rows(folders, duration_ms), *messaging_rows(folders, duration_ms), *allocation_rows(folders, duration_ms)]
+    return [*transfer_rows(folders, duration_ms), *messaging_rows(folders, duration_ms), *allocation_rows(folders)]

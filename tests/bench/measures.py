@@ -1,5 +1,6 @@
 """What can be measured, by group: rows of ours against a peer, both programs that give one number."""
 import re
+import statistics
 import subprocess
 
 
@@ -73,17 +74,17 @@ class Comparison:
 
 class Paired(Comparison):
     """A row of two programs that differ by a few per cent: each round measures them `blocks` times in the order ours, peer, peer, ours,
-    which cancels what drifts, and each block gives one ratio."""
+    which cancels what drifts. A round gives one ratio, since neighbouring blocks see the same state of the machine."""
 
     def __init__(self, name, peer, ours, unit, reach="", blocks=9):
         super().__init__(name, peer, ours, unit, reach)
         self._blocks = blocks
 
     def measure(self):
-        """The values of ours and the peer, block by block."""
+        """A round: the medians over its blocks of ours, of the peer, and of the ratio."""
         ours, theirs = [], []
         for _ in range(self._blocks):
             first, *both, last = [program.measure() for program in (self.ours, self.peer, self.peer, self.ours)]
             ours.append((first + last) / 2)
             theirs.append(sum(both) / 2)
-        return ours, theirs
+        return statistics.median(ours), statistics.median(theirs), statistics.median(a / b for a, b in zip(ours, theirs))

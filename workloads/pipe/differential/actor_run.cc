@@ -120,10 +120,17 @@ bool ActorRun::IsApplicable(const Operation& operation) const {
       return !IsInUse(operation.file);
     case Action::kWatch:
     case Action::kTakeReady:
+    case Action::kInterrupt:
       return false;
-    default:
+    case Action::kCreate:
+    case Action::kOpenReader:
+    case Action::kOpenWriter:
+    case Action::kResize:
+    case Action::kCapacity:
+    case Action::kQueuedBytes:
       return true;
   }
+  return false;
 }
 
 void ActorRun::Begin(const Operation& operation) {
@@ -301,7 +308,17 @@ void ActorRun::Note(const Operation& operation, int64_t value) {
       flags.is_packet = operation.value != 0;
       table_.SetFlags(operation.file, flags);
       break;
-    default:
+    case Action::kWrite:
+    case Action::kWriteQuietly:
+    case Action::kRead:
+    case Action::kResize:
+    case Action::kCapacity:
+    case Action::kQueuedBytes:
+    case Action::kPoll:
+    case Action::kWaitPoll:
+    case Action::kWatch:
+    case Action::kTakeReady:
+    case Action::kInterrupt:
       break;
   }
 }

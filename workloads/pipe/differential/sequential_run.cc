@@ -66,9 +66,20 @@ bool SequentialRun::IsApplicable(const Operation& operation) {
     case Action::kWaitPoll:
     case Action::kInterrupt:
       return false;
-    default:
+    case Action::kCreate:
+    case Action::kOpenReader:
+    case Action::kOpenWriter:
+    case Action::kClose:
+    case Action::kSetNonblocking:
+    case Action::kSetPacket:
+    case Action::kResize:
+    case Action::kCapacity:
+    case Action::kQueuedBytes:
+    case Action::kPoll:
+    case Action::kTakeReady:
       return true;
   }
+  return false;
 }
 
 bool SequentialRun::WouldWait(const Operation& operation) {

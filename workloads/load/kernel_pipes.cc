@@ -8,12 +8,11 @@
 #include <bit>
 #include <cerrno>
 #include <climits>
-#include <cstdio>
-#include <cstdlib>
 
 #include "base/status.h"
 #include "base/units.h"
 #include "workloads/load/file_limit.h"
+#include "workloads/load/limit_files.h"
 
 namespace pipeyard::load {
 namespace {
@@ -23,14 +22,7 @@ constexpr char kPagesSoft[] = "/proc/sys/fs/pipe-user-pages-soft";
 constexpr char kPagesHard[] = "/proc/sys/fs/pipe-user-pages-hard";
 
 // -1 where it cannot be read.
-int64_t ReadLimit(const char* path) {
-  FILE* file = std::fopen(path, "re");
-  if (file == nullptr) return -1;
-  char text[32] = "";
-  const bool has_line = std::fgets(text, sizeof(text), file) != nullptr;
-  std::fclose(file);
-  return has_line ? std::strtoll(text, nullptr, 10) : -1;
-}
+int64_t ReadLimit(const char* path) { return ReadNumber(path).value_or(-1); }
 
 int64_t PageBytes() { return ::sysconf(_SC_PAGESIZE); }
 

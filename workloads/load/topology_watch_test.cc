@@ -12,6 +12,7 @@
 #include "proto/settings/variant.h"
 #include "workloads/load/engine_pipes.h"
 #include "workloads/load/load.h"
+#include "workloads/load/result_testing.h"
 
 namespace pipeyard::load {
 namespace {
@@ -55,13 +56,6 @@ class Hotplug : public testing::Test {
   Surroundings surroundings_;
   int num_asked_ = 0;
 };
-
-int64_t CounterOf(const v1::WorkerResult& result, const std::string& name) {
-  for (const v1::Counter& counter : result.counters()) {
-    if (counter.name() == name) return counter.value();
-  }
-  return -1;
-}
 
 TEST_F(Hotplug, MakesTheAttemptVoidAndKeepsItsNumbers) {
   for (const std::string target : {"engine", "kernel"}) {
@@ -140,7 +134,9 @@ TEST_F(Hotplug, WithoutAnEventChangesNothing) {
                   surroundings_);
 
   EXPECT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
-  EXPECT_EQ(CounterOf(result, "fastpath_pages_after_online"), -1);
+  for (const v1::Counter& counter : result.counters()) {
+    EXPECT_NE(counter.name(), "fastpath_pages_after_online");
+  }
 }
 
 }  // namespace

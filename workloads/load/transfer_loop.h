@@ -22,8 +22,6 @@
 // Private to workloads/load. Thread safety: RunTransferLoops is called by one thread.
 #pragma once
 
-#include <time.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
@@ -41,6 +39,7 @@
 #include "workloads/load/supervisor.h"
 #include "workloads/load/thread_usage.h"
 #include "workloads/load/transfer_numbers.h"
+#include "workloads/memory/monotonic.h"
 #include "workloads/memory/region.h"
 
 namespace pipeyard::load {
@@ -119,12 +118,6 @@ struct TransferState {
   std::vector<MessageBuffer> buffers;
 };
 
-inline int64_t MonotonicNanos() {
-  timespec now = {};
-  ::clock_gettime(CLOCK_MONOTONIC, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
-
 // Writes the whole message, however many calls that takes. Returns 0 or an errno.
 template <typename Pipes>
 int WriteMessage(TransferState<Pipes>& state, typename Pipes::Worker& worker,
@@ -156,9 +149,9 @@ void RunWriter(TransferState<Pipes>& state, int worker_index) {
   state.gate().ArriveAndWait();
   Phase phase = state.gate().Current();
   while (phase < Phase::kStop) {
-    const int64_t began = MonotonicNanos();
+    const int64_t began = memory::MonotonicNanos();
     account.error = WriteMessage(state, worker, account, buffer);
-    const int64_t elapsed = MonotonicNanos() - began;
+    const int64_t elapsed = memory::MonotonicNanos() - began;
     if (account.error != 0) break;
     phase = state.gate().Current();
     usage.See(phase);
@@ -323,16 +316,16 @@ Judgement RunTransferLoops(const TransferParameters& parameters, std::shared_ptr
   }
 
   state->gate().Enter(Phase::kWarmUp);
-  bool is_aborted = supervisor.IsAbortedBefore(Nanos(MonotonicNanos()) + parameters.warmup);
+  bool is_aborted = supervisor.IsAbortedBefore(Nanos(memory::MonotonicNanos()) + parameters.warmup);
 
   Reading before;
   before.counts = ReadAllCounts(*state);
   before.bytes_read = BytesRead(*state);
-  before.time = MonotonicNanos();
+  before.time = memory::MonotonicNanos();
   state->gate().Enter(Phase::kMeasure);
   is_aborted = is_aborted || supervisor.IsAbortedBefore(Nanos(before.time) + parameters.duration);
   Reading after;
-  after.time = MonotonicNanos();
+  after.time = memory::MonotonicNanos();
   after.bytes_read = BytesRead(*state);
   state->gate().Enter(Phase::kStop);
   after.counts = ReadAllCounts(*state);

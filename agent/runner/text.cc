@@ -1,28 +1,9 @@
 #include "agent/runner/text.h"
 
-#include <cstdint>
+#include "base/utf8.h"
 
 namespace pipeyard::runner {
 namespace {
-
-bool IsContinuation(char c) { return (static_cast<uint8_t>(c) & 0xc0) == 0x80; }
-
-// Length of the well-formed UTF-8 sequence at the start of `text`, 0 where there is none (RFC
-// 3629).
-size_t SequenceLength(std::string_view text) {
-  const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t length = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < length) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if (!IsContinuation(text[i])) return 0;
-  }
-  const bool is_overlong = (first == 0xe0 && byte(1) < 0xa0) || (first == 0xf0 && byte(1) < 0x90);
-  const bool is_surrogate = first == 0xed && byte(1) >= 0xa0;
-  const bool is_too_large = first == 0xf4 && byte(1) >= 0x90;
-  return is_overlong || is_surrogate || is_too_large ? 0 : length;
-}
 
 std::string_view Trim(std::string_view text) {
   constexpr std::string_view kBlank = " \t\r\n";
@@ -34,18 +15,18 @@ std::string_view Trim(std::string_view text) {
 std::string Clean(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const size_t length = SequenceLength(text);
-    const char c = text[0];
-    if (c == '\n') {
+    const size_t length = CharacterLength(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    text.remove_prefix(character.size());
+    if (character == "\n") {
       out += " | ";
-    } else if (c == '\t') {
+    } else if (character == "\t") {
       out += ' ';
-    } else if (length == 0 || (length == 1 && (static_cast<uint8_t>(c) < 0x20 || c == 0x7f))) {
+    } else if (length == 0 || IsControl(character)) {
       out += '?';
     } else {
-      out += text.substr(0, length);
+      out += character;
     }
-    text.remove_prefix(length == 0 ? 1 : length);
   }
   return out;
 }
@@ -53,12 +34,8 @@ std::string Clean(std::string_view text) {
 }  // namespace
 
 std::string Printable(std::string_view text, size_t max_bytes) {
-  std::string out = Clean(Trim(text.substr(0, max_bytes)));
-  if (out.size() <= max_bytes) return out;
-  size_t end = max_bytes;
-  while (end > 0 && IsContinuation(out[end])) --end;
-  out.resize(end);
-  return out;
+  const std::string out = Clean(Trim(text.substr(0, max_bytes)));
+  return std::string(FirstBytes(out, max_bytes));
 }
 
 std::string PrintableTail(std::string_view text, size_t max_bytes) {

@@ -21,7 +21,7 @@ TEST(Printable, KeepsUtf8AndReplacesWhatIsNone) {
        {Case{"caf\xc3\xa9", "caf\xc3\xa9"}, Case{"\xf0\x9f\x98\x80", "\xf0\x9f\x98\x80"},
         Case{"\xff\xfe", "??"}, Case{"\xc3", "?"}, Case{"\xc0\xaf", "??"},
         Case{"\xed\xa0\x80", "???"}, Case{"\xf5\x80\x80\x80", "????"}, Case{"\xe0\x80\x80", "???"},
-        Case{"\xf4\x90\x80\x80", "????"}}) {
+        Case{"a\xc2\x9b\x32J", "a?2J"}, Case{"\xf4\x90\x80\x80", "????"}}) {
     EXPECT_EQ(Printable(c.text, 100), c.printable);
   }
 }

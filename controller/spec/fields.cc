@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <unordered_map>
 
+#include "base/utf8.h"
 #include "proto/settings/parse.h"
 
 namespace pipeyard::spec {
@@ -45,9 +46,7 @@ std::optional<std::string> PlainText(const Node& node, std::string_view about, P
   constexpr size_t kMaxTextBytes = 1024;
   std::optional<std::string> text = ScalarText(node, about, problems);
   if (!text) return std::nullopt;
-  const bool has_control = std::any_of(text->begin(), text->end(), [](char c) {
-    return static_cast<unsigned char>(c) < 0x20 || c == 0x7F;
-  });
+  const bool has_control = HoldsControl(*text);
   if (text->size() <= kMaxTextBytes && !has_control) return text;
   problems.Error(node.place,
                  fmt::format("{}: {}", about,

@@ -4,20 +4,18 @@
 
 #include <algorithm>
 
-#include "proto/settings/text.h"
+#include "base/utf8.h"
 
 namespace pipeyard::spec {
 namespace {
-
-bool IsControl(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7F; }
 
 Status CheckText(std::string_view text, size_t max_bytes) {
   if (text.size() > max_bytes) {
     return InvalidArgument(
         fmt::format("{} bytes are too long; at most {} bytes", text.size(), max_bytes));
   }
-  if (settings::FirstInvalidUtf8(text) != text.size()) return InvalidArgument("is no UTF-8");
-  if (std::any_of(text.begin(), text.end(), IsControl)) {
+  if (FirstInvalidUtf8(text) != text.size()) return InvalidArgument("is no UTF-8");
+  if (HoldsControl(text)) {
     return InvalidArgument("holds a line break or another control character");
   }
   return Status::Ok();
@@ -27,7 +25,7 @@ Status CheckText(std::string_view text, size_t max_bytes) {
 
 Status CheckLabel(std::string_view key, std::string_view value) {
   if (key.empty()) return InvalidArgument("a label's key is empty; KEY=VALUE was meant");
-  const std::string shown(key.substr(0, kMaxLabelKeyBytes));
+  const std::string shown(FirstBytes(key, kMaxLabelKeyBytes));
   if (const Status status = CheckText(key, kMaxLabelKeyBytes); !status.ok()) {
     return status.WithContext(fmt::format("the label key '{}'", shown));
   }
@@ -49,8 +47,8 @@ Result<Labels> ParseLabels(const std::vector<std::string>& texts) {
   for (const std::string& text : texts) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
-      return InvalidArgument(
-          fmt::format("'{}' is no label; KEY=VALUE was meant", text.substr(0, kMaxLabelKeyBytes)));
+      return InvalidArgument(fmt::format("'{}' is no label; KEY=VALUE was meant",
+                                         FirstBytes(text, kMaxLabelKeyBytes)));
     }
     const std::string key = text.substr(0, equals);
     const std::string value = text.substr(equals + 1);

@@ -28,6 +28,8 @@ TEST(Labels, WhatNobodyCouldReadOrFilterByIsRefused) {
       {{"=x"}, "a label's key is empty"},
       {{"a=1", "b=2", "a=3"}, "the label 'a' is given twice"},
       {{"a\x1b[31m=1"}, "holds a line break or another control character"},
+      {{"a\xC2\x9B\x32J=1"}, "holds a line break or another control character"},
+      {{"a=\xC2\x9B\x32J"}, "the value of label 'a': holds a line break"},
       {{"a=1\n2"}, "the value of label 'a': holds a line break"},
       {{"a=\xff"}, "the value of label 'a': is no UTF-8"},
       {{std::string(64, 'k') + "=1"}, "64 bytes are too long; at most 63 bytes"},
@@ -58,6 +60,7 @@ TEST(Labels, ThoseOfASweepFileKeepTheSameRules) {
 TEST(Notes, HoldLinesButNoEscapes) {
   EXPECT_TRUE(CheckNote("first\n\tsecond").ok());
   EXPECT_THAT(CheckNote("\x1b[2J").message(), HasSubstr("the note: holds"));
+  EXPECT_THAT(CheckNote("\xC2\x9B\x32J").message(), HasSubstr("the note: holds"));
   EXPECT_THAT(CheckNote(std::string(4097, 'n')).message(), HasSubstr("at most 4096 bytes"));
 }
 

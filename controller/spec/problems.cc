@@ -5,24 +5,29 @@
 #include <algorithm>
 #include <tuple>
 
+#include "base/utf8.h"
+
 namespace pipeyard::spec {
 namespace {
 
 constexpr size_t kMaxShownBytes = 400;
 
 // Printable, on one line, short.
-std::string Clean(std::string text) {
-  if (text.size() > kMaxShownBytes) {
-    size_t cut = kMaxShownBytes;
-    while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-    text.resize(cut);
-    text += "...";
+std::string Clean(std::string_view text) {
+  std::string_view rest = FirstBytes(text, kMaxShownBytes);
+  std::string clean;
+  while (!rest.empty()) {
+    const size_t length = CharacterLength(rest);
+    const std::string_view character = rest.substr(0, length == 0 ? 1 : length);
+    rest.remove_prefix(character.size());
+    if (length != 0 && IsControl(character)) {
+      clean += ' ';
+    } else {
+      clean += character;
+    }
   }
-  for (char& c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) c = ' ';
-  }
-  return text;
+  if (text.size() > kMaxShownBytes) clean += "...";
+  return clean;
 }
 
 }  // namespace
@@ -61,8 +66,8 @@ void Problems::Add(Place place, std::string what, std::string meant, bool is_war
   if (place.line == 0 && !what.starts_with("--set")) what = "--set: " + what;
   Problem problem{.line = place.line,
                   .column = place.column,
-                  .what = Clean(std::move(what)),
-                  .meant = Clean(std::move(meant)),
+                  .what = Clean(what),
+                  .meant = Clean(meant),
                   .is_warning = is_warning};
   const auto is_same = [&](const Problem& other) {
     return other.line == problem.line && other.column == problem.column &&

@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/utf8.h"
 #include "controller/spec/node.h"
 #include "controller/spec/problems.h"
-#include "proto/settings/text.h"
 
 namespace pipeyard::spec {
 namespace {
@@ -187,7 +187,7 @@ bool CheckText(std::string_view text, Problems& problems) {
                    fmt::format("at most {} bytes", kMaxBytes));
     return false;
   }
-  if (const size_t at = settings::FirstInvalidUtf8(text); at != text.size()) {
+  if (const size_t at = FirstInvalidUtf8(text); at != text.size()) {
     problems.Error(
         PlaceOfOffset(text, at),
         fmt::format("byte 0x{:02x} is no valid UTF-8", static_cast<unsigned char>(text[at])),

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/ids.h"
+#include "base/utf8.h"
 #include "proto/session/text.h"
 
 namespace pipeyard::session {
@@ -30,10 +31,8 @@ Status RequireWord(std::string_view field, std::string_view value) {
   if (value.size() > kMaxWordBytes) {
     return InvalidArgument(fmt::format("{}: longer than {} bytes", field, kMaxWordBytes));
   }
-  for (const char c : value) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) {
-      return InvalidArgument(fmt::format("{}: holds a control character", field));
-    }
+  if (HoldsControl(value)) {
+    return InvalidArgument(fmt::format("{}: holds a control character", field));
   }
   return Status::Ok();
 }

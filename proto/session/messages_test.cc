@@ -73,6 +73,7 @@ TEST(Messages, MalformedHellosAreNamed) {
       {"hello.name: not 1 to 253", [](auto& m) { m.set_name(std::string(254, 'a')); }},
       {"hello.agent_version: missing", [](auto& m) { m.clear_agent_version(); }},
       {"hello.agent_version: holds a control", [](auto& m) { m.set_agent_version("1\n"); }},
+      {"hello.agent_version: holds a control", [](auto& m) { m.set_agent_version("\xC2\x9B"); }},
       {"facts.distances: neither", [](auto& m) { m.mutable_facts()->add_distances(20); }},
       {"facts.nodes.id: negative",
        [](auto& m) { m.mutable_facts()->mutable_nodes(0)->set_id(-1); }},

@@ -2,43 +2,17 @@
 
 #include <vector>
 
+#include "base/utf8.h"
+
 namespace pipeyard::session {
-namespace {
 
-// Bytes of the well-formed character at the beginning of `text`, 0 where there is none.
-size_t CharacterSize(std::string_view text) {
-  const auto byte = [&text](size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char first = byte(0);
-  if (first < 0x80) return 1;
-  const size_t size = first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
-  if (first < 0xc2 || first > 0xf4 || text.size() < size) return 0;
-  for (size_t i = 1; i < size; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  // RFC 3629, section 4: the second byte's range is narrower after these.
-  if (first == 0xe0 && byte(1) < 0xa0) return 0;
-  if (first == 0xed && byte(1) > 0x9f) return 0;
-  if (first == 0xf0 && byte(1) < 0x90) return 0;
-  if (first == 0xf4 && byte(1) > 0x8f) return 0;
-  return size;
-}
-
-}  // namespace
-
-bool IsUtf8(std::string_view text) {
-  while (!text.empty()) {
-    const size_t size = CharacterSize(text);
-    if (size == 0) return false;
-    text.remove_prefix(size);
-  }
-  return true;
-}
+bool IsUtf8(std::string_view text) { return FirstInvalidUtf8(text) == text.size(); }
 
 std::string CleanText(std::string_view text, size_t most_bytes) {
   std::string clean;
   clean.reserve(text.size() < most_bytes ? text.size() : most_bytes);
   while (!text.empty()) {
-    const size_t size = CharacterSize(text);
+    const size_t size = CharacterLength(text);
     if (clean.size() + (size == 0 ? 1 : size) > most_bytes) break;
     if (size == 0) {
       clean += '?';

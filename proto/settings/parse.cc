@@ -7,8 +7,8 @@
 #include <cmath>
 
 #include "base/units.h"
+#include "base/utf8.h"
 #include "proto/settings/structure.h"
-#include "proto/settings/text.h"
 
 namespace pipeyard::settings {
 namespace {
@@ -19,9 +19,7 @@ constexpr size_t kMaxTextBytes = 256;
 std::string Shortened(std::string_view text) {
   constexpr size_t kShown = 60;
   if (text.size() <= kShown) return std::string(text);
-  size_t cut = kShown;
-  while (cut > 0 && (static_cast<unsigned char>(text[cut]) & 0xC0) == 0x80) --cut;
-  return std::string(text.substr(0, cut)) + "...";
+  return std::string(FirstBytes(text, kShown)) + "...";
 }
 
 std::string Range(const Definition& definition) {
@@ -52,10 +50,9 @@ Status CheckText(const Definition& definition, std::string_view text) {
         fmt::format("{} bytes are too long; at most {} were meant", text.size(), kMaxTextBytes));
   }
   if (FirstInvalidUtf8(text) != text.size()) return InvalidArgument("is no valid UTF-8");
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7F) return InvalidArgument("holds a control character");
-    if (c == ';') return InvalidArgument(fmt::format("'{}' holds a ';'", Shortened(text)));
+  if (HoldsControl(text)) return InvalidArgument("holds a control character");
+  if (text.find(';') != std::string_view::npos) {
+    return InvalidArgument(fmt::format("'{}' holds a ';'", Shortened(text)));
   }
   if (!text.empty() && (text.front() == ' ' || text.back() == ' ')) {
     return InvalidArgument(fmt::format("'{}' begins or ends with a space", Shortened(text)));

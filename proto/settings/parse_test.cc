@@ -3,7 +3,6 @@
 #include <gtest/gtest.h>
 
 #include "proto/settings/structure.h"
-#include "proto/settings/text.h"
 
 namespace pipeyard::settings {
 namespace {
@@ -47,6 +46,7 @@ TEST(ParseValue, SaysWhatIsWrongAndWhatWasMeant) {
        "'fibres' is not one of its values; one of threads, processes was meant"},
       {"placement.cpus", "a;b", "'a;b' holds a ';'"},
       {"placement.cpus", "a\nb", "holds a control character"},
+      {"placement.cpus", "a\xC2\x9B", "holds a control character"},
       {"placement.cpus", " a", "' a' begins or ends with a space"},
       {"placement.cpus", "\xff", "is no valid UTF-8"},
       {"placement.cpus", std::string(257, 'a'), "257 bytes are too long; at most 256 were meant"},
@@ -145,23 +145,6 @@ TEST(CanonicalJson, SortsKeysAndDropsSpace) {
             R"({"a":{"c":null,"d":"x"},"b":[1,2]})");
   EXPECT_FALSE(CanonicalJson("{").ok());
   EXPECT_FALSE(CanonicalJson("\"\xff\"").ok());
-}
-
-TEST(Utf8, FindsTheFirstByteThatIsNot) {
-  const std::vector<std::pair<std::string, size_t>> cases = {
-      {"", 0},
-      {"ascii", 5},
-      {"\xc3\xbc", 2},
-      {"\xe2\x82\xac", 3},
-      {"\xf0\x9f\x98\x80", 4},
-      {"a\xff", 1},
-      {"\xc0\x80", 0},          // overlong NUL
-      {"\xed\xa0\x80", 0},      // surrogate
-      {"\xf4\x90\x80\x80", 0},  // above U+10FFFF
-      {"\xe2\x82", 0},          // cut off
-      {"ab\x80", 2},
-  };
-  for (const auto& [text, at] : cases) EXPECT_EQ(FirstInvalidUtf8(text), at) << text;
 }
 
 }  // namespace

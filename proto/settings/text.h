@@ -1,16 +1,12 @@
-// Small text functions that names and values need.
+// How alike two names are.
 //
-// Thread safety: pure functions.
+// Thread safety: pure function.
 #pragma once
 
 #include <cstddef>
 #include <string_view>
 
 namespace pipeyard::settings {
-
-// Strict UTF-8: no overlong forms, no surrogates, nothing above U+10FFFF. Returns the offset of the
-// first byte that is not, or text.size() where all is valid.
-size_t FirstInvalidUtf8(std::string_view text);
 
 // Insertions, deletions, substitutions and swaps of neighbours, each 1. Returns `limit` where the
 // distance is at least `limit`. O(a.size() * b.size()) for texts of at most 64 bytes; `limit` at

@@ -1,6 +1,6 @@
 // The tables of a comparison's text: one a metric, latencies in one, references, counters.
 //
-// Plain ASCII. Thread safety: pure functions. Ownership: rows are borrowed from the DiffResponse.
+// Thread safety: pure functions. Ownership: rows are borrowed from the DiffResponse.
 #pragma once
 
 #include <string>

@@ -1,8 +1,8 @@
 // A comparison as a person reads it: tables per metric, the counters that explain them, and what it
 // comes to in words.
 //
-// Plain ASCII; every number says what it is, every verdict says better or worse in words. Void and
-// failed attempts are always shown.
+// Every number says what it is, every verdict says better or worse in words. Void and failed
+// attempts are always shown.
 //
 // Thread safety: pure functions.
 #pragma once

@@ -51,9 +51,10 @@ std::string NodePicture(const v1::HostFacts& facts) {
       const std::string memory_line =
           node.memory_bytes() == 0 ? "no memory" : MemoryWords(node.memory_bytes());
       const size_t width =
-          std::max({title.size() + 4, cpu_line.size() + 2, memory_line.size() + 2});
+          std::max({title.size() + 4, NumColumns(cpu_line) + 2, memory_line.size() + 2});
       top += fmt::format("  +--{}{}+", title, std::string(width - title.size() - 2, '-'));
-      cpus += fmt::format("  | {:<{}}|", cpu_line, width - 1);
+      cpus +=
+          fmt::format("  | {}{}|", cpu_line, std::string(width - 1 - NumColumns(cpu_line), ' '));
       memory += fmt::format("  | {:<{}}|", memory_line, width - 1);
       bottom += fmt::format("  +{}+", std::string(width, '-'));
     }

@@ -1,7 +1,7 @@
 // Hosts as a person reads them: the list, and one host with its facts and a small picture of its
 // nodes.
 //
-// Plain ASCII. Thread safety: pure functions.
+// Thread safety: pure functions.
 #pragma once
 
 #include <string>

@@ -155,6 +155,21 @@ TEST(DiffText, EscapeSequencesOfAHostDoNotReachTheTerminal) {
   EXPECT_THAT(DiffText(diff, false), Not(HasSubstr("\x1b")));
 }
 
+TEST(RunText, NamesInOtherLettersKeepThemAndTheColumns) {
+  Table table({{"name"}, {"n"}});
+  for (const std::string text : {"Größe", "3 µs €", "日本", "e\u0301", "ab\xff\xc2\x9b"}) {
+    table.Row({Printable(text), "1"});
+  }
+
+  EXPECT_EQ(table.Render(false),
+            "name    n\n"
+            "Größe   1\n"
+            "3 µs €  1\n"
+            "??      1\n"
+            "e?      1\n"
+            "ab??    1\n");
+}
+
 TEST(DiffText, OnlyLatenciesAreShownInFull) {
   v1::DiffResponse diff = testing::RunsDiff();
   for (v1::DiffRow& row : *diff.mutable_rows()) row.set_metric("latency_p99");

@@ -1,6 +1,6 @@
 // Runs as a person reads them: the list, and one run with its cells, trials and attempts.
 //
-// Plain ASCII. Thread safety: pure functions.
+// Thread safety: pure functions.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // Sweeps as a person reads them: the expanded form, the plan, and what submitting came to.
 //
-// Plain ASCII. Thread safety: pure functions.
+// Thread safety: pure functions.
 #pragma once
 
 #include <string>

@@ -4,6 +4,8 @@
 #include <cassert>
 #include <utility>
 
+#include "base/utf8.h"
+
 namespace pipeyard::report {
 namespace {
 
@@ -25,6 +27,11 @@ const char* CodeOf(Tone tone) {
 
 }  // namespace
 
+size_t NumColumns(std::string_view text) {
+  return static_cast<size_t>(
+      std::count_if(text.begin(), text.end(), [](char byte) { return !IsContinuation(byte); }));
+}
+
 std::string Paint(std::string_view text, Tone tone, bool use_colour) {
   if (!use_colour || tone == Tone::kPlain || text.empty()) return std::string(text);
   return CodeOf(tone) + std::string(text) + "\x1b[0m";
@@ -42,12 +49,14 @@ void Table::Row(std::vector<TableCell> cells) {
 std::string Table::Render(bool use_colour) const {
   std::vector<size_t> widths(columns_.size(), 0);
   for (const auto& row : rows_) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].text.size());
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths[i] = std::max(widths[i], NumColumns(row[i].text));
+    }
   }
   std::vector<size_t> shown;
   for (size_t i = 0; i < columns_.size(); ++i) {
     if (widths[i] == 0 && !rows_.empty()) continue;
-    widths[i] = std::max(widths[i], columns_[i].header.size());
+    widths[i] = std::max(widths[i], NumColumns(columns_[i].header));
     shown.push_back(i);
   }
 
@@ -57,7 +66,7 @@ std::string Table::Render(bool use_colour) const {
     std::string blanks;
     for (size_t i : shown) {
       const TableCell cell = cell_of(i);
-      const std::string padding(widths[i] - cell.text.size(), ' ');
+      const std::string padding(widths[i] - NumColumns(cell.text), ' ');
       const std::string painted = Paint(cell.text, cell.tone, use_colour);
       if (columns_[i].align == Align::kRight) {
         line += blanks + padding + painted;

@@ -1,11 +1,12 @@
-// Table: rows of text in columns whose widths follow from what they hold. Plain ASCII.
+// Table: rows of text in columns whose widths follow from what they hold.
 //
 // Not for markup or machine formats (json.h). A cell's colour never takes part in its width and is
-// written only when asked for.
+// written only when asked for. Texts of others go through Printable() (words.h) first.
 //
 // Thread safety: thread-compatible.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -49,6 +50,9 @@ class Table {
   std::vector<std::vector<TableCell>> rows_;
   std::string indent_;
 };
+
+// Columns that `text` takes on a terminal, where each of its characters takes one.
+size_t NumColumns(std::string_view text);
 
 // `text` between the escape codes of the tone; unchanged without colour or for kPlain.
 std::string Paint(std::string_view text, Tone tone, bool use_colour);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cmath>
+#include <iterator>
 
 #include "base/units.h"
+#include "base/utf8.h"
 
 namespace pipeyard::report {
 namespace {
@@ -38,6 +41,28 @@ std::string Brackets(const v1::DiffRow& row) {
     text += fmt::format("{}needs {}", text.empty() ? "" : ", ", needed);
   }
   return text.empty() ? "" : " (" + text + ")";
+}
+
+// Ranges in which every character takes one column of a terminal that is not set to East Asia's
+// wide forms, and none reorders or joins its neighbours. Here rather than in wcwidth(3), which
+// knows the locale of this process, not the terminal.
+constexpr struct {
+  char32_t first;
+  char32_t last;
+} kOneColumn[] = {
+    {0x20, 0x7E},                                          // ASCII
+    {0xA0, 0xAC},     {0xAE, 0x2FF},                       // Latin and IPA without the soft hyphen
+    {0x370, 0x482},   {0x48A, 0x52F},                      // Greek, Cyrillic
+    {0x1E00, 0x1FFF},                                      // more Latin and Greek
+    {0x2010, 0x2027}, {0x2030, 0x205E},                    // dashes, quotes and the like
+    {0x2070, 0x209C}, {0x20A0, 0x20C0}, {0x2100, 0x22FF},  // digits, currencies, arrows, operators
+    {0x2500, 0x259F},                                      // lines and blocks
+};
+
+bool IsOneColumn(char32_t character) {
+  return std::any_of(std::begin(kOneColumn), std::end(kOneColumn), [&](const auto& range) {
+    return character >= range.first && character <= range.last;
+  });
 }
 
 }  // namespace
@@ -190,9 +215,16 @@ std::string Plural(uint64_t count, std::string_view noun) {
 std::string ShortId(std::string_view id) { return Printable(id.substr(0, 13)); }
 
 std::string Printable(std::string_view text) {
-  std::string printable(text);
-  for (char& c : printable) {
-    if (c < ' ' || c > '~') c = '?';
+  std::string printable;
+  while (!text.empty()) {
+    const size_t length = CharacterLength(text);
+    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
+    text.remove_prefix(character.size());
+    if (length != 0 && IsOneColumn(CodePoint(character))) {
+      printable += character;
+    } else {
+      printable += '?';
+    }
   }
   return printable;
 }

@@ -1,5 +1,5 @@
 // How single values are said to a person: changes, probabilities, verdicts, times, ids. Plain
-// ASCII.
+// ASCII, but for what users and hosts wrote.
 //
 // Thread safety: pure functions.
 #pragma once
@@ -65,8 +65,10 @@ std::string Plural(uint64_t count, std::string_view noun);
 // The first 13 characters of an id, enough to name a run.
 std::string ShortId(std::string_view id);
 
-// Everything that is not printable ASCII becomes '?': texts of users and hosts must not move the
-// cursor.
+// Texts of users and hosts, which must move neither the cursor nor a column. Latin, Greek and
+// Cyrillic letters, their punctuation and common symbols stay, for each takes one column. Every
+// other character (control, wide, combining, right-to-left) and every byte that is no UTF-8 becomes
+// '?'.
 std::string Printable(std::string_view text);
 
 }  // namespace pipeyard::report

@@ -13,6 +13,9 @@
 namespace pipeyard {
 namespace {
 
+// Small pages of a huge one.
+constexpr int64_t kHugePages = 512;
+
 TEST_F(RealArenasTest, LieOnTheirNodes) {
   EXPECT_TRUE(pages_->is_bound());
   ASSERT_EQ(pages_->arenas().size(), static_cast<size_t>(topology_.memory_nodes().Count()));
@@ -104,8 +107,9 @@ TEST_F(RealArenasTest, ProofCatchesAPageThatWasMovedAway) {
   const auto away = std::find_if(counts->begin(), counts->end(),
                                  [&](const auto& count) { return count.expected == nodes[0]; });
   ASSERT_NE(away, counts->end());
-  EXPECT_EQ(away->misplaced(), 1);
-  EXPECT_EQ(away->pages_on.at(target), 1);
+  // The page alone, or the whole huge page that it is a part of.
+  EXPECT_TRUE(away->misplaced() == 1 || away->misplaced() == kHugePages) << away->misplaced();
+  EXPECT_EQ(away->pages_on.at(target), away->misplaced());
 }
 
 }  // namespace

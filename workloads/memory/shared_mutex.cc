@@ -12,9 +12,6 @@
 namespace pipeyard::memory {
 namespace {
 
-// Upper bound of the spin, in pauses of 15 to 45 ns: longer than a 64 KiB copy under the lock takes
-// (3 to 6 us), shorter than the sleep and wake-up that it saves (6 to 23 us across CPUs).
-constexpr uint32_t kMaxSpins = 400;
 // Of a lock that nobody has waited for yet.
 constexpr uint32_t kFirstSpins = 100;
 // A woken waiter that is killed before it asks again would leave the others asleep; so nobody
@@ -53,6 +50,7 @@ LockOutcome SharedMutex::LockSlowly(uint32_t thread_id) {
   uint32_t word = word_.load(std::memory_order_relaxed);
   // A dead owner's mark alone is no contention.
   outcome.was_contended = !IsFree(word);
+  num_spinning_.fetch_add(1, std::memory_order_relaxed);
   const uint32_t learned = spin_limit_.load(std::memory_order_relaxed);
   const uint32_t limit = HasOneCpu() ? 0 : std::min(kMaxSpins, learned * 2 + kFirstSpins);
   uint32_t spins = 0;
@@ -69,11 +67,13 @@ LockOutcome SharedMutex::LockSlowly(uint32_t thread_id) {
     SpinPause();
     word = word_.load(std::memory_order_relaxed);
   }
+  num_spinning_.fetch_sub(1, std::memory_order_relaxed);
   const bool is_acquired = IsFree(word);
   // A moving average over eight waits. A wait in vain counts in full: were it to shorten the next
   // one, a lock that is held for long would soon never be spun for, and each hand-over would cost a
   // sleep.
-  spin_limit_.store(learned + (static_cast<int32_t>(spins) - static_cast<int32_t>(learned)) / 8,
+  const int32_t change = (static_cast<int32_t>(spins) - static_cast<int32_t>(learned)) / 8;
+  spin_limit_.store(static_cast<uint16_t>(static_cast<int32_t>(learned) + change),
                     std::memory_order_relaxed);
   while (!is_acquired) {
     if (IsFree(word)) {

@@ -97,6 +97,28 @@ TEST_F(SharedMutexTest, ProcessesExcludeOneAnother) {
   EXPECT_EQ(guarded_->value, uint64_t{kProcesses} * kRounds);
 }
 
+TEST_F(SharedMutexTest, IsWantedByWhoeverHoldsItAndByNobodyAfterContention) {
+  EXPECT_FALSE(guarded_->mutex.IsWanted());
+  static_cast<void>(guarded_->mutex.Lock());
+  EXPECT_TRUE(guarded_->mutex.IsWanted());
+  guarded_->mutex.Unlock();
+
+  std::vector<std::thread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([this] {
+      for (int n = 0; n < 20'000; ++n) {
+        static_cast<void>(guarded_->mutex.Lock());
+        ++guarded_->value;
+        guarded_->mutex.Unlock();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+
+  EXPECT_EQ(guarded_->value, 80'000u);
+  EXPECT_FALSE(guarded_->mutex.IsWanted());
+}
+
 TEST_F(SharedMutexTest, TryLockTakesAFreeLockAndLeavesATakenOne) {
   LockOutcome outcome;
   ASSERT_TRUE(guarded_->mutex.TryLock(outcome));

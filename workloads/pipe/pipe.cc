@@ -64,11 +64,22 @@ void Pipe::Sleep(PipeLock& lock, PipeEnd end, Worker& worker,
              memory::WaitKind::kExclusive);
   worker.Count(end == PipeEnd::kRead ? Counter::kReaderSleeps : Counter::kWriterSleeps);
   lock.ReleaseThenWake(wakes);
+  AwaitHolders(worker.sleeper());
   memory::SleepUntilWoken(worker.sleeper());
   lock.Retake();
   PayForInfo(worker);
   // A dead owner may have left the queue half written.
   if (!lock.is_owner_dead()) queue.Leave(env_->region, worker.wait_node().entry);
+}
+
+// The kernel's waiter looks at the ring once more on its way to sleep, without the mutex, and stays
+// awake where a holder has put a page there meanwhile. This one waits for that holder to be done,
+// so that the wake-up finds it awake; bounded as a spin for the mutex itself is.
+void Pipe::AwaitHolders(const memory::Sleeper& sleeper) const {
+  for (uint32_t i = 0; i < memory::SharedMutex::kMaxSpins && info_->mutex.IsWanted(); ++i) {
+    if (sleeper.state.load(std::memory_order_relaxed) != memory::Sleeper::kQueued) return;
+    memory::SpinPause();
+  }
 }
 
 int Pipe::TakeInterruption(Worker& worker) {

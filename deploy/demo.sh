@@ -9,6 +9,7 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
+[[ ${1-} == --help || ${1-} == -h ]] && { print_header "$0"; exit 0; }
 
 setup_only=
 if [[ ${1-} == --setup-only ]]; then setup_only=1; shift; fi

@@ -32,6 +32,9 @@ build_jobs() {
   echo $((gibibytes < 1 ? 1 : gibibytes < cpus ? gibibytes : cpus))
 }
 
+# print_header SCRIPT: the comment that a script begins with.
+print_header() { awk 'NR > 1 { if (!/^#/) exit; sub(/^# ?/, ""); print }' "$1"; }
+
 say() { printf '%s: %s\n' "$(basename "$0")" "$*" >&2; }
 
 # install_missing PACKAGE...: quick and silent where nothing is missing.

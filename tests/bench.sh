@@ -10,10 +10,12 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
+[[ " $* " == *" --help "* || " $* " == *" -h "* ]] && { print_header "$0"; exit 0; }
 
 build=build/release
 install_missing "${packages_to_build[@]}" "${packages_to_bench[@]}"
-if [[ ! -e $build/CMakeCache.txt ]]; then
+# Not the cache, which a configuration that failed leaves behind as well.
+if [[ ! -e $build/build.ninja ]]; then
   say "configuring $build"
   cmake --preset release -DPIPEYARD_BUILD_TESTS=OFF >&2
 fi

@@ -9,12 +9,16 @@
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 . deploy/packages.sh
+[[ ${1-} == --help || ${1-} == -h ]] && { print_header "$0"; exit 0; }
 
 # One seed for every random test: PIPEYARD_SEED=N repeats a run.
 [[ ${PIPEYARD_SEED-} ]] && export RC_PARAMS="seed=$PIPEYARD_SEED"
 
 parts=("$@")
 ((${#parts[@]})) || parts=(release asan tsan tsa fuzz)
+for part in "${parts[@]}"; do
+  [[ $part =~ ^(release|asan|tsan|tsa|fuzz)$ ]] || { say "there is no part '$part'"; exit 2; }
+done
 install_missing "${packages_to_build[@]}" "${packages_to_test[@]}"
 if [[ " ${parts[*]} " == *" release "* ]]; then
   for kernel in 6.1 6.12; do deploy/qemu/run --prepare --kernel $kernel || say "tests in guests will be skipped"; done
@@ -24,7 +28,6 @@ failed=0
 reports=()
 started=$SECONDS
 for part in "${parts[@]}"; do
-  [[ $part =~ ^(release|asan|tsan|tsa|fuzz)$ ]] || { say "there is no part '$part'"; exit 2; }
   tests=ON
   target=all
   [[ $part == tsa || $part == fuzz ]] && tests=OFF

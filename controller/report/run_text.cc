@@ -126,7 +126,7 @@ std::string SelfCheckTable(const v1::Run& run, bool use_colour) {
 
 // Pages per node over the ok attempts of each cell.
 std::string PlacementTable(const v1::Run& run, bool use_colour) {
-  Table table({{"host"}, {"settings"}, {"memory"}, {"evidence"}, {"pages per node"}});
+  Table table({{"host"}, {"settings"}, {"memory"}, {"evidence"}, {"pages or objects per node"}});
   for (const v1::Cell& cell : run.cells()) {
     std::map<std::pair<std::string, std::string>, std::map<int32_t, int64_t>> sums;
     for (const v1::Trial& trial : cell.trials()) {

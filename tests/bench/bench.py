@@ -15,7 +15,7 @@ import engine
 import measures
 
 GROUPS = {"engine": engine.rows}
-WITHOUT_MEASURES = {"controller": "issue 4 of 6", "analysis": "issue 6 of 6"}
+WITHOUT_MEASURES = ("controller", "analysis")
 
 
 def say(text):
@@ -87,9 +87,12 @@ def main():
                                   result=f"{folder}/result.pb")
         for group in wanted:
             if group in WITHOUT_MEASURES:
-                say(f"{group}: no measures yet ({WITHOUT_MEASURES[group]})")
+                say(f"{group}: no measures yet")
                 continue
-            rows = [row for row in GROUPS[group](folders, arguments.duration_ms) if not arguments.only or arguments.only in row.name]
+            all_rows = GROUPS[group](folders, arguments.duration_ms)
+            rows = [row for row in all_rows if not arguments.only or arguments.only in row.name]
+            if not rows:
+                parser.error(f"--only: no row's name contains '{arguments.only}'; there are\n  " + "\n  ".join(row.name for row in all_rows))
             values = rounds(rows, arguments.rounds, arguments.seed)
             for row in rows:
                 results.append(row_of(row, values[row]))

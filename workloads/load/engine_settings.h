@@ -9,7 +9,7 @@
 
 namespace pipeyard::load {
 
-// Every switch of design.md 4 but the host's weights, which only the host knows. An absent
+// Every engine.* switch but the host's weights, which only the host knows. An absent
 // engine.policy is placement.memory's; where that is absent too, the default policy. Precondition:
 // the variant's target is the engine. Errors: kInvalidArgument names the setting and what was
 // meant.

@@ -1,5 +1,6 @@
 // Aging: brings the object allocator into the state that long use leaves behind, slabs with free
-// objects on a node, so that allocations elsewhere meet them (design.md 5, `allocator: aged:NODE`).
+// objects on a node, so that allocations elsewhere meet them (docs/SWEEPS.md, `allocator:
+// aged:NODE`).
 //
 // A fresh allocator has no partial slabs, so that requests without a node find nothing remote and
 // change 1 has nothing to change. Source: kernel-mechanisms.md E8.

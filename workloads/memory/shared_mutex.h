@@ -39,10 +39,6 @@ extern constinit thread_local ThreadRobustList t_robust_list;
 // SHARED
 class CAPABILITY("mutex") SharedMutex {
  public:
-  // Upper bound of a spin, in pauses of 15 to 45 ns: longer than a 64 KiB copy under the lock takes
-  // (3 to 6 us), shorter than the sleep and wake-up that it saves (6 to 23 us across CPUs).
-  static constexpr uint32_t kMaxSpins = 400;
-
   [[nodiscard]] LockOutcome Lock() ACQUIRE() {
     ThreadRobustList& thread = t_robust_list;
     if (thread.thread_id == 0) [[unlikely]]
@@ -96,6 +92,14 @@ class CAPABILITY("mutex") SharedMutex {
   // to wait for. A spinner that was killed counts for ever; a hint.
   bool IsWanted() const { return IsLocked() || num_spinning_.load(std::memory_order_relaxed) != 0; }
 
+  // Spins while somebody wants it and `is_over()` is false, at most as long as a waiter for the
+  // mutex spins; not at all on one CPU, where whoever wants it cannot run meanwhile.
+  template <typename IsOver>
+  void SpinWhileWanted(const IsOver& is_over) const {
+    const uint32_t limit = MaxSpins();
+    for (uint32_t i = 0; i < limit && IsWanted() && !is_over(); ++i) SpinPause();
+  }
+
   // Whether an owner died holding it, ever.
   bool HasDeadOwner() const {
     return (word_.load(std::memory_order_relaxed) & FUTEX_OWNER_DIED) != 0;
@@ -103,6 +107,8 @@ class CAPABILITY("mutex") SharedMutex {
 
  private:
   static void RegisterThread();
+  // Upper bound of a spin, in pauses of 15 to 45 ns; 0 on one CPU.
+  static uint32_t MaxSpins();
   LockOutcome LockSlowly(uint32_t thread_id);
   void UnlockSlowly();
   void Unlink(ThreadRobustList& thread);

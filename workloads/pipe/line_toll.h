@@ -1,4 +1,4 @@
-// LineToll: the one invented cost of an emulated topology (design.md 4): taking a cache line of
+// LineToll: the one invented cost of an emulated topology (docs/SWEEPS.md): taking a cache line of
 // pipe metadata that lies on another node than the worker and was last written by another virtual
 // CPU costs a spin of `remote_access`. Data pages cost nothing.
 //

@@ -1,4 +1,4 @@
-// The invented cost of an emulated topology (design.md 4), by its counters.
+// The invented cost of an emulated topology (docs/SWEEPS.md), by its counters.
 
 #include "workloads/pipe/line_toll.h"
 

@@ -76,10 +76,8 @@ void Pipe::Sleep(PipeLock& lock, PipeEnd end, Worker& worker,
 // awake where a holder has put a page there meanwhile. This one waits for that holder to be done,
 // so that the wake-up finds it awake; bounded as a spin for the mutex itself is.
 void Pipe::AwaitHolders(const memory::Sleeper& sleeper) const {
-  for (uint32_t i = 0; i < memory::SharedMutex::kMaxSpins && info_->mutex.IsWanted(); ++i) {
-    if (sleeper.state.load(std::memory_order_relaxed) != memory::Sleeper::kQueued) return;
-    memory::SpinPause();
-  }
+  info_->mutex.SpinWhileWanted(
+      [&] { return sleeper.state.load(std::memory_order_relaxed) != memory::Sleeper::kQueued; });
 }
 
 int Pipe::TakeInterruption(Worker& worker) {

@@ -138,8 +138,8 @@ class Pipe {
       REQUIRES(info_->mutex);
   // EINTR, EOWNERDEAD, or 0 where nobody interrupted `worker`.
   static int TakeInterruption(Worker& worker);
-  // Before a sleep: gives whoever has the mutex, or spins for it, the time to wake `sleeper` without
-  // a system call on either side.
+  // Before a sleep: gives whoever has the mutex, or spins for it, the time to wake `sleeper`
+  // without a system call on either side.
   void AwaitHolders(const memory::Sleeper& sleeper) const;
   int CountWaiting(PipeEnd end) const;
   int ChangeEnds(Worker& worker, int readers, int writers);

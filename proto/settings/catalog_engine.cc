@@ -125,7 +125,7 @@ constexpr std::array<Row, 18> kRows{{
      .default_value = "was-full",
      .choices = kWakeup,
      .targets = kEngine,
-     .help = "whether freeing a slot of a pipe that is not full wakes a writer"},
+     .help = "whether a read of a pipe that was not full wakes a writer"},
 }};
 
 }  // namespace

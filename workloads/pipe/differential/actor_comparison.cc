@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include "workloads/pipe/differential/actor_run.h"
+#include "workloads/pipe/differential/ballast.h"
 #include "workloads/pipe/differential/engine_subject.h"
 #include "workloads/pipe/differential/shrink.h"
 
@@ -48,6 +49,11 @@ std::unique_ptr<EngineSystem> MakeEngineSystem(Engine& engine) {
 ActorReport CompareActors(const RunSettings& settings, const EngineSystemMaker& make_system,
                           uint64_t seed, uint64_t num_operations) {
   ActorReport report;
+  KernelBallast ballast;
+  if (const Status status = ballast.Hold(); !status.ok()) {
+    report.report.difference = status.ToString();
+    return report;
+  }
   Result<Bench> bench = MakeBench(settings, make_system);
   if (!bench.ok()) {
     report.report.difference = bench.status().ToString();
@@ -95,6 +101,8 @@ ActorReport CompareActors(const RunSettings& settings, const EngineSystemMaker& 
 std::string ReplayActors(const Program& program, const EngineSystemMaker& make_system) {
   const Result<RunSettings> settings = ParseSettings(program.settings);
   if (!settings.ok()) return settings.status().ToString();
+  KernelBallast ballast;
+  if (const Status status = ballast.Hold(); !status.ok()) return status.ToString();
   return RunFresh(program.operations, *settings, make_system);
 }
 

@@ -54,6 +54,23 @@ INSTANTIATE_TEST_SUITE_P(Differential, Actors,
                                            Case{"SixPool", PageCache::kPool, 6, true}),
                          NameOfCase);
 
+// The soft limit was near on the engine's side alone: it refused resizes that the kernel made.
+TEST(UnprivilegedActors, AreAsNearToTheirSoftLimitWithTheKernel) {
+  const uint64_t seed = memory::TestSeed(770'004);
+  RunSettings settings;
+  settings.num_actors = 5;
+  settings.is_unprivileged = true;
+
+  const Result<std::string> difference = RunAs(Role::kUnprivileged, [&] {
+    const ActorReport report = CompareActors(settings, MakeEngineSystem, seed, kOperations);
+    return report.is_usable ? report.report.difference : "unusable";
+  });
+
+  ASSERT_TRUE(difference.ok()) << difference.status().ToString();
+  if (*difference == "unusable") GTEST_SKIP() << "/proc does not tell what a thread waits for";
+  EXPECT_EQ(*difference, "");
+}
+
 enum class WakeFault {
   kClosesSilently,   // the last close of an end wakes nobody
   kWakesOneOnClose,  // H3

@@ -23,7 +23,10 @@ KernelBallast::~KernelBallast() {
   for (const int fd : fds_) ::close(fd);
 }
 
-Status KernelBallast::Hold(uint32_t num_pipes, uint64_t page_bytes) {
+Status KernelBallast::Hold() {
+  PIPEYARD_ASSIGN_OR_RETURN(const PipeLimits limits, KernelPipeLimits());
+  const auto page_bytes = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+  const uint32_t num_pipes = CountBallastPipes(limits, page_bytes);
   for (uint32_t i = 0; i < num_pipes; ++i) {
     int fds[2];
     if (::pipe2(fds, O_CLOEXEC) != 0) return ErrnoStatus("ballast: pipe2", errno);

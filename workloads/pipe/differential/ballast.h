@@ -27,7 +27,9 @@ class KernelBallast {
   KernelBallast& operator=(const KernelBallast&) = delete;
   ~KernelBallast();
 
-  Status Hold(uint32_t num_pipes, uint64_t page_bytes);
+  // CountBallastPipes() pipes by this machine's limits: before anything is compared, on the side of
+  // the kernel, as the engine's side does by itself.
+  Status Hold();
 
  private:
   std::vector<int> fds_;

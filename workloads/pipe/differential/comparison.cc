@@ -17,11 +17,6 @@ constexpr uint64_t kProgramsPerCheck = 128;
 
 uint32_t PageBytes() { return static_cast<uint32_t>(::sysconf(_SC_PAGESIZE)); }
 
-Status HoldBallast(KernelBallast& ballast) {
-  PIPEYARD_ASSIGN_OR_RETURN(const PipeLimits limits, KernelPipeLimits());
-  return ballast.Hold(CountBallastPipes(limits, PageBytes()), PageBytes());
-}
-
 // In the search rarely, for speed; in a shrunk case always, so that what it shows does not hang on
 // how many operations stand before.
 constexpr uint32_t kRarely = 4;
@@ -92,7 +87,7 @@ ComparisonReport Compare(const RunSettings& settings, const SubjectMaker& make_s
                          uint64_t seed, uint64_t num_operations) {
   ComparisonReport report;
   KernelBallast ballast;
-  if (const Status status = HoldBallast(ballast); !status.ok()) {
+  if (const Status status = ballast.Hold(); !status.ok()) {
     report.difference = status.ToString();
     return report;
   }
@@ -138,7 +133,7 @@ std::string Replay(const Program& program, const SubjectMaker& make_subject) {
   const Result<RunSettings> settings = ParseSettings(program.settings);
   if (!settings.ok()) return settings.status().ToString();
   KernelBallast ballast;
-  if (const Status status = HoldBallast(ballast); !status.ok()) return status.ToString();
+  if (const Status status = ballast.Hold(); !status.ok()) return status.ToString();
   std::string difference = RunFresh(program, *settings, make_subject, kAlways);
   if (difference.empty()) difference = RunFresh(program, *settings, make_subject, kRarely);
   return difference;

@@ -12,10 +12,8 @@ namespace pipeyard {
 std::string EscapeControls(std::string_view text) {
   std::string escaped;
   while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    text.remove_prefix(character.size());
-    if (length != 0 && !IsControl(character)) {
+    const auto [character, is_valid] = TakeCharacter(text);
+    if (is_valid && !IsControl(character)) {
       escaped += character;
     } else if (character == "\n") {
       escaped += "\\n";

@@ -29,6 +29,13 @@ size_t CharacterLength(std::string_view text) {
   return is_overlong || is_surrogate || is_too_large ? 0 : length;
 }
 
+Character TakeCharacter(std::string_view& text) {
+  const size_t length = CharacterLength(text);
+  const Character character{text.substr(0, length == 0 ? 1 : length), length != 0};
+  text.remove_prefix(character.bytes.size());
+  return character;
+}
+
 size_t FirstInvalidUtf8(std::string_view text) {
   size_t at = 0;
   while (const size_t length = CharacterLength(text.substr(at))) at += length;
@@ -51,9 +58,8 @@ bool IsControl(std::string_view character) {
 
 bool HoldsControl(std::string_view text) {
   while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    if (length != 0 && IsControl(text.substr(0, length))) return true;
-    text.remove_prefix(std::max<size_t>(length, 1));
+    const auto [character, is_valid] = TakeCharacter(text);
+    if (is_valid && IsControl(character)) return true;
   }
   return false;
 }

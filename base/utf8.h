@@ -15,6 +15,14 @@ size_t CharacterLength(std::string_view text);
 // Offset of the first byte that is no part of a character; text.size() where all are.
 size_t FirstInvalidUtf8(std::string_view text);
 
+// What stands at the start of a text: a character, or one byte that is part of none.
+struct Character {
+  std::string_view bytes;
+  bool is_valid = false;
+};
+// Takes it off `text`, which is not empty.
+Character TakeCharacter(std::string_view& text);
+
 // The number of a character that CharacterLength() measured.
 char32_t CodePoint(std::string_view character);
 

@@ -15,14 +15,12 @@ std::string_view Trim(std::string_view text) {
 std::string Clean(std::string_view text) {
   std::string out;
   while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    text.remove_prefix(character.size());
+    const auto [character, is_valid] = TakeCharacter(text);
     if (character == "\n") {
       out += " | ";
     } else if (character == "\t") {
       out += ' ';
-    } else if (length == 0 || IsControl(character)) {
+    } else if (!is_valid || IsControl(character)) {
       out += '?';
     } else {
       out += character;

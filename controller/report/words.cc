@@ -217,10 +217,8 @@ std::string ShortId(std::string_view id) { return Printable(id.substr(0, 13)); }
 std::string Printable(std::string_view text) {
   std::string printable;
   while (!text.empty()) {
-    const size_t length = CharacterLength(text);
-    const std::string_view character = text.substr(0, length == 0 ? 1 : length);
-    text.remove_prefix(character.size());
-    if (length != 0 && IsOneColumn(CodePoint(character))) {
+    const auto [character, is_valid] = TakeCharacter(text);
+    if (is_valid && IsOneColumn(CodePoint(character))) {
       printable += character;
     } else {
       printable += '?';

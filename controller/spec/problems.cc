@@ -17,10 +17,8 @@ std::string Clean(std::string_view text) {
   std::string_view rest = FirstBytes(text, kMaxShownBytes);
   std::string clean;
   while (!rest.empty()) {
-    const size_t length = CharacterLength(rest);
-    const std::string_view character = rest.substr(0, length == 0 ? 1 : length);
-    rest.remove_prefix(character.size());
-    if (length != 0 && IsControl(character)) {
+    const auto [character, is_valid] = TakeCharacter(rest);
+    if (is_valid && IsControl(character)) {
       clean += ' ';
     } else {
       clean += character;

@@ -1,61 +1,15 @@
-// Node: a YAML document as the sweep reader sees it: texts with their places, nothing typed,
-// nothing resolved.
-//
-// Scalars keep their text (`no`, `08` and `1e3` are what they look like), duplicate keys are kept
-// for the reader to report, and anchors, aliases, tags and second documents are problems: the
-// grammar has no use for them.
-//
-// Thread safety: values.
+// The YAML tree (proto/yaml) under the names that the sweep reader uses.
 #pragma once
 
-#include <cstdint>
-#include <optional>
-#include <string>
-#include <string_view>
-#include <vector>
+#include "proto/yaml/node.h"
 
 namespace pipeyard::spec {
 
-class Problems;
-
-// Counts from 1; 0, 0 is a place outside the file (--set).
-struct Place {
-  uint32_t line = 0;
-  uint32_t column = 0;
-};
-
-struct Entry;
-
-struct Node {
-  enum class Kind { kNull, kScalar, kList, kMap };
-
-  Kind kind = Kind::kNull;
-  Place place;
-  std::string text;  // kScalar
-  bool is_quoted = false;
-  std::vector<Node> items;     // kList
-  std::vector<Entry> entries;  // kMap, in file order
-
-  bool IsScalar() const { return kind == Kind::kScalar; }
-  bool IsList() const { return kind == Kind::kList; }
-  bool IsMap() const { return kind == Kind::kMap; }
-};
-
-struct Entry {
-  Node key;  // kScalar
-  Node value;
-};
-
-// "a map", "a list", "'text'", "nothing": for messages.
-std::string Describe(const Node& node);
-
-// Compact JSON of the node, every leaf a string (nothing becomes "").
-std::string ToJson(const Node& node);
-
-// Limits of a text: kMaxBytes, kMaxDepth levels. nullopt where there is no tree; then a problem
-// says why.
-inline constexpr size_t kMaxBytes = size_t{1} << 20;
-inline constexpr int kMaxDepth = 64;
-std::optional<Node> LoadYaml(std::string_view text, Problems& problems);
+using yaml::Describe;
+using yaml::Entry;
+using yaml::LoadYaml;
+using yaml::Node;
+using yaml::Place;
+using yaml::ToJson;
 
 }  // namespace pipeyard::spec

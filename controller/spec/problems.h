@@ -1,40 +1,12 @@
-// Problems: collects what is wrong with a sweep file, so that all of it is told at once.
-//
-// It cleans what it is given (user text may hold escapes of a terminal, or megabytes) and stops
-// keeping after kMaxKept. Thread safety: thread-compatible.
+// The list of problems (proto/yaml) under the name that the sweep reader uses.
 #pragma once
-
-#include <string>
-#include <string_view>
-#include <vector>
 
 #include "controller/spec/node.h"
 #include "controller/spec/sweep.h"
+#include "proto/yaml/problems.h"
 
 namespace pipeyard::spec {
 
-class Problems {
- public:
-  // Without `meant`, a `what` of the form "what; meant" is split.
-  void Error(Place place, std::string what, std::string meant = {});
-  void Warning(Place place, std::string what, std::string meant = {});
-  // `status` with the name of what it is about.
-  void Error(Place place, std::string_view about, const Status& status);
-
-  bool has_errors() const { return num_errors_ > 0; }
-  size_t num_errors() const { return num_errors_; }
-
-  // By place; what was not kept is counted in a last problem. Leaves this empty.
-  std::vector<Problem> Take();
-
- private:
-  static constexpr size_t kMaxKept = 200;
-
-  void Add(Place place, std::string what, std::string meant, bool is_warning);
-
-  std::vector<Problem> kept_;
-  size_t num_errors_ = 0;
-  size_t num_dropped_ = 0;
-};
+using yaml::Problems;
 
 }  // namespace pipeyard::spec

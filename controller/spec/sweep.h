@@ -16,21 +16,11 @@
 
 #include "base/units.h"
 #include "proto/settings/variant.h"
+#include "proto/yaml/problems.h"
 
 namespace pipeyard::spec {
 
-// One thing wrong with a sweep file. line and column count from 1; both are 0 for what has no place
-// in the file (--set).
-struct Problem {
-  uint32_t line = 0;
-  uint32_t column = 0;
-  std::string what;   // "unknown key 'paralel'"
-  std::string meant;  // "did you mean 'parameters'?"; may be empty
-  bool is_warning = false;
-
-  // "FILE:LINE:COL: what; meant", with "warning: " before `what` where it is one.
-  std::string Format(std::string_view file_name) const;
-};
+using yaml::Problem;
 
 struct HostSelector {  // ANDed; empty lists restrict nothing
   std::vector<std::string> classes;

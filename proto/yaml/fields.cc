@@ -1,4 +1,4 @@
-#include "controller/spec/fields.h"
+#include "proto/yaml/fields.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -9,7 +9,7 @@
 #include "base/utf8.h"
 #include "proto/settings/parse.h"
 
-namespace pipeyard::spec {
+namespace pipeyard::yaml {
 
 using settings::Definition;
 using settings::Kind;
@@ -179,4 +179,4 @@ std::string Fields::PathOf(std::string_view key) const {
   return path_.empty() ? std::string(key) : fmt::format("{}.{}", path_, key);
 }
 
-}  // namespace pipeyard::spec
+}  // namespace pipeyard::yaml

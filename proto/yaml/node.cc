@@ -1,8 +1,8 @@
-#include "controller/spec/node.h"
+#include "proto/yaml/node.h"
 
 #include <fmt/format.h>
 
-namespace pipeyard::spec {
+namespace pipeyard::yaml {
 namespace {
 
 void AppendJsonString(std::string_view text, std::string& out) {
@@ -64,4 +64,4 @@ std::string ToJson(const Node& node) {
   return out;
 }
 
-}  // namespace pipeyard::spec
+}  // namespace pipeyard::yaml

@@ -1,4 +1,4 @@
-// The only file of this room that includes yaml-cpp. Its exceptions end here.
+// The only file here that includes yaml-cpp. Its exceptions end here.
 #include <fmt/format.h>
 #include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/exceptions.h>
@@ -8,10 +8,10 @@
 #include <sstream>
 
 #include "base/utf8.h"
-#include "controller/spec/node.h"
-#include "controller/spec/problems.h"
+#include "proto/yaml/node.h"
+#include "proto/yaml/problems.h"
 
-namespace pipeyard::spec {
+namespace pipeyard::yaml {
 namespace {
 
 Place PlaceOf(const YAML::Mark& mark) {
@@ -38,7 +38,7 @@ void StopAt(Problems& problems, Place place, std::string what, std::string meant
 // Builds the tree from parse events; never recurses.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(Problems& problems) : problems_(problems) {}
+  TreeBuilder(Problems& problems, const FileKind& kind) : problems_(problems), kind_(kind) {}
 
   bool has_root() const { return has_root_; }
   // Of the innermost map or list that is not closed; 1 where there is none.
@@ -47,7 +47,8 @@ class TreeBuilder : public YAML::EventHandler {
 
   void OnDocumentStart(const YAML::Mark& mark) override {
     if (++documents_ > 1) {
-      StopAt(problems_, PlaceOf(mark), "a second document begins here", "one sweep a file");
+      StopAt(problems_, PlaceOf(mark), "a second document begins here",
+             fmt::format("one {} a file", kind_.name));
     }
   }
   void OnDocumentEnd() override {}
@@ -110,7 +111,7 @@ class TreeBuilder : public YAML::EventHandler {
     CheckPlain(mark, tag, anchor);
     if (open_.size() >= static_cast<size_t>(kMaxDepth)) {
       StopAt(problems_, PlaceOf(mark), fmt::format("more than {} levels are nested", kMaxDepth),
-             "a sweep needs at most 5");
+             "fewer; no file of ours needs more than 5");
     }
     OpenNode opened;
     opened.node.kind = kind;
@@ -149,13 +150,14 @@ class TreeBuilder : public YAML::EventHandler {
   }
 
   Problems& problems_;
+  const FileKind& kind_;
   int documents_ = 0;
   std::vector<OpenNode> open_;
   Node root_;
   bool has_root_ = false;
 };
 
-// What a terse message of the parser means to the author of a sweep. `open_line` is that of the
+// What a terse message of the parser means to the author of a file. `open_line` is that of the
 // innermost open map or list.
 std::string Meant(const std::string& message, uint32_t open_line) {
   const auto says = [&](std::string_view part) { return message.find(part) != std::string::npos; };
@@ -179,8 +181,8 @@ bool IsIndentedWithTab(std::string_view text, int line) {
   return indent.find('\t') != std::string_view::npos;
 }
 
-// False where the text cannot be a sweep; a problem says why. Keeps from the parser what is not
-// text or nested past all reason.
+// False where the text cannot be a file of ours; a problem says why. Keeps from the parser what is
+// not text or nested past all reason.
 bool CheckText(std::string_view text, Problems& problems) {
   if (text.size() > kMaxBytes) {
     problems.Error({1, 1}, fmt::format("the file is {} bytes long", text.size()),
@@ -209,7 +211,7 @@ bool CheckText(std::string_view text, Problems& problems) {
     if (depth > 4 * kMaxDepth) {
       problems.Error(PlaceOfOffset(text, at),
                      fmt::format("more than {} levels are nested", kMaxDepth),
-                     "a sweep needs at most 5");
+                     "fewer; no file of ours needs more than 5");
       return false;
     }
   }
@@ -218,16 +220,16 @@ bool CheckText(std::string_view text, Problems& problems) {
 
 }  // namespace
 
-std::optional<Node> LoadYaml(std::string_view text, Problems& problems) {
+std::optional<Node> LoadYaml(std::string_view text, Problems& problems, const FileKind& kind) {
   if (!CheckText(text, problems)) return std::nullopt;
-  TreeBuilder builder(problems);
+  TreeBuilder builder(problems, kind);
   try {
     std::istringstream stream{std::string(text)};
     YAML::Parser parser(stream);
     while (parser.HandleNextDocument(builder)) {
     }
     if (builder.has_root()) return builder.TakeRoot();
-    problems.Error({1, 1}, "the file holds nothing", "a sweep: docs/SWEEPS.md has an example");
+    problems.Error({1, 1}, "the file holds nothing", std::string(kind.meant));
   } catch (const Stop&) {
   } catch (const YAML::Exception& e) {
     problems.Error(PlaceOf(e.mark), "broken YAML: " + e.msg,
@@ -239,4 +241,4 @@ std::optional<Node> LoadYaml(std::string_view text, Problems& problems) {
   return std::nullopt;
 }
 
-}  // namespace pipeyard::spec
+}  // namespace pipeyard::yaml

@@ -1,4 +1,4 @@
-#include "controller/spec/problems.h"
+#include "proto/yaml/problems.h"
 
 #include <fmt/format.h>
 
@@ -7,7 +7,7 @@
 
 #include "base/utf8.h"
 
-namespace pipeyard::spec {
+namespace pipeyard::yaml {
 namespace {
 
 constexpr size_t kMaxShownBytes = 400;
@@ -96,4 +96,4 @@ std::vector<Problem> Problems::Take() {
   return std::exchange(kept_, {});
 }
 
-}  // namespace pipeyard::spec
+}  // namespace pipeyard::yaml

@@ -6,6 +6,8 @@
 //     clean-stop              boot id, written when the agent ended by itself; tells a shutdown of
 //     the
 //                             host from a crash
+//     commands.d/
+//       NAME.yaml             made by a person: allows the command NAME (--commands DIR: elsewhere)
 //     spool/
 //       ATTEMPT.log           the assignment, then the frames of its result, until they are
 //       acknowledged
@@ -22,6 +24,7 @@
 //         request.pb          v1.WorkerRequest, read by the worker
 //         result.pb           v1.WorkerResult, written by the worker as its last act
 //         stdout, stderr      what the worker printed
+//         work/               of workload `command`: where the program runs, and what it wrote
 //
 // Lost with the folder: the host's identity and results that no store has. Everything that must
 // survive power loss is under agent.id, spool/ and `started`; the rest is of one boot.
@@ -44,6 +47,7 @@ class AgentPaths {
   std::string CleanStop() const { return state_folder_ + "/clean-stop"; }
   std::string Spool() const { return state_folder_ + "/spool"; }
   std::string Attempts() const { return state_folder_ + "/attempts"; }
+  std::string Commands() const { return state_folder_ + "/commands.d"; }
 
  private:
   std::string state_folder_;
@@ -54,8 +58,9 @@ class AgentPaths {
 class AttemptPaths {
  public:
   AttemptPaths(const std::string& attempts_folder, const std::string& attempt_id)
-      : folder_(attempts_folder + "/" + attempt_id) {}
+      : folder_(attempts_folder + "/" + attempt_id), attempt_id_(attempt_id) {}
 
+  const std::string& AttemptId() const { return attempt_id_; }
   const std::string& Folder() const { return folder_; }
   std::string Started() const { return folder_ + "/started"; }
   std::string Worker() const { return folder_ + "/worker"; }
@@ -63,9 +68,11 @@ class AttemptPaths {
   std::string Result() const { return folder_ + "/result.pb"; }
   std::string Stdout() const { return folder_ + "/stdout"; }
   std::string Stderr() const { return folder_ + "/stderr"; }
+  std::string Work() const { return folder_ + "/work"; }
 
  private:
   std::string folder_;
+  std::string attempt_id_;
 };
 
 // A trial holds flock on it, so that the agents of one machine alternate. A contract with other

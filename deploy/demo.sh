@@ -27,5 +27,6 @@ say "building the programs into build/release/bin (some minutes the first time)"
 cmake --build build/release --parallel "$(build_jobs)" --target pipeyard pipeyard-controller pipeyard-agent pipeyard-worker | sed -u -n '/^\[[0-9]*0\//p;/error/p;/FAILED/p' >&2
 
 [[ $setup_only ]] && { say "done: build/release/bin/pipeyard --help"; exit 0; }
+[[ " $* " == *" --quick "* ]] || install_missing "${packages_to_demo[@]}"  # its one sweep runs no command
 say "running: build/release/bin/pipeyard demo $*"
 exec build/release/bin/pipeyard demo "$@"

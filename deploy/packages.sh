@@ -7,9 +7,11 @@ packages_to_build=(
   libcpp-httplib-dev libssl-dev
 )
 packages_to_test=(
-  python3 procps sqlite3 libgtest-dev libgmock-dev librapidcheck-dev
+  python3 procps sqlite3 rt-tests libgtest-dev libgmock-dev librapidcheck-dev
   clang-16 libclang-rt-16-dev llvm-16 clang-format-14
 )
+# For `pipeyard demo`: the programs that its sweeps run as commands.
+packages_to_demo=(rt-tests)
 # For tests/bench.sh: the peers.
 packages_to_bench=(python3 rt-tests libmimalloc2.0 util-linux)
 # For deploy/qemu/run. The guests' kernels are fetched, not installed: deploy/qemu/kernel.sh.

@@ -36,7 +36,8 @@ Agent::Agent(Executor& executor, Executor& disk, const Clock& clock, Env& env, A
       paths_(std::move(paths)),
       spool_(spool),
       options_(std::move(options)),
-      on_finished_(std::move(on_finished)) {}
+      on_finished_(std::move(on_finished)),
+      tracker_(options_.commands) {}
 
 void Agent::Connect(session::AgentSession& session, runner::AttemptRunner& runner) {
   session_ = &session;

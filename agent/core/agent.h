@@ -28,6 +28,7 @@
 #include "base/env.h"
 #include "base/executor.h"
 #include "proto/session/agent_session.h"
+#include "workloads/commands/command_folder.h"
 
 namespace pipeyard::agent {
 
@@ -43,6 +44,8 @@ struct AgentOptions {
   Nanos shutdown_timeout = Seconds(10);
   // Read anew before a Hello while nothing runs; may be empty.
   std::function<v1::HostFacts()> read_facts = {};
+  // Borrowed; what workload `command` may run; nullptr: nothing.
+  const commands::CommandFolder* commands = nullptr;
 };
 
 class Agent final : public session::AttemptSource, public session::AgentEvents {

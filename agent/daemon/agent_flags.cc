@@ -71,6 +71,10 @@ options::Program Description(const options::Environment& environment) {
                   {.name = "worker",
                    .value_name = "FILE",
                    .help = "pipeyard-worker; the one beside this program where not given"},
+                  {.name = "commands",
+                   .value_name = "DIR",
+                   .help = "a file NAME.yaml in it allows the command NAME; commands.d of the "
+                           "state folder where not given"},
                   {.name = "trial-lock",
                    .value_name = "FILE",
                    .help = "held during a trial; shared by all agents of the machine",
@@ -110,6 +114,10 @@ Result<AgentFlags> ReadFlags(const options::Parsed& parsed) {
   if (parsed.Has("worker")) {
     PIPEYARD_ASSIGN_OR_RETURN(flags.worker_program, AbsolutePath(parsed.Get("worker")));
   }
+  PIPEYARD_ASSIGN_OR_RETURN(
+      flags.commands_folder,
+      AbsolutePath(parsed.Has("commands") ? parsed.Get("commands")
+                                          : AgentPaths(flags.state_folder).Commands()));
   PIPEYARD_ASSIGN_OR_RETURN(flags.trial_lock_path, AbsolutePath(parsed.Get("trial-lock")));
   PIPEYARD_ASSIGN_OR_RETURN(flags.trial_lock_timeout,
                             PositiveDuration(parsed, "trial-lock-timeout"));

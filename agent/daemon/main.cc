@@ -29,6 +29,7 @@
 #include "base/signals.h"
 #include "proto/grpc/agent_channel.h"
 #include "proto/session/agent_session.h"
+#include "workloads/commands/command_folder.h"
 
 namespace pipeyard::agent {
 namespace {
@@ -87,8 +88,30 @@ void LogRecovery(const spool::RecoveryCounts& counts) {
       counts.num_unreadable);
 }
 
+void LogCommands(const commands::CommandFolder& commands) {
+  for (const std::string& problem : commands.problems()) {
+    Log(LogLevel::kWarning, "commands", "{}", problem);
+  }
+  if (commands.commands().empty()) return;
+  std::string names;
+  for (const auto& [name, command] : commands.commands()) {
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  Log(LogLevel::kInfo, "commands", "{} allows {}", commands.path(), names);
+}
+
+// Of the host and of its commands.
+host::HostFactsReport ReadFacts(const commands::CommandFolder& commands) {
+  host::HostFactsReport report = host::ReadHostFacts();
+  for (auto& [name, value] : commands::CommandFacts(PosixEnv(), commands)) {
+    (*report.facts.mutable_more())[name] = value;
+  }
+  return report;
+}
+
 v1::Hello MakeHello(const AgentFlags& flags, const std::string& agent_id,
-                    const std::string& boot_id, IdSource& ids) {
+                    const std::string& boot_id, const commands::CommandFolder& commands,
+                    IdSource& ids) {
   v1::Hello hello;
   hello.set_agent_id(agent_id);
   hello.set_name(flags.name);
@@ -96,7 +119,7 @@ v1::Hello MakeHello(const AgentFlags& flags, const std::string& agent_id,
   hello.set_agent_version(options::Version());
   hello.set_instance_id(ids.Next());
   for (const std::string& pair : runner::Capabilities()) hello.add_capabilities(pair);
-  host::HostFactsReport report = host::ReadHostFacts();
+  host::HostFactsReport report = ReadFacts(commands);
   for (const std::string& problem : report.problems) Log(LogLevel::kWarning, "host", "{}", problem);
   *hello.mutable_facts() = std::move(report.facts);
   return hello;
@@ -120,20 +143,27 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
   Log(LogLevel::kInfo, kRoom, "{} is agent {} version {}, state in {}, controller {}", flags.name,
       folder->agent_id(), options::Version(), flags.state_folder, flags.controller);
 
+  // Read once: what a controller is told and what is run are the same.
+  const commands::CommandFolder commands =
+      commands::CommandFolder::Read(env, flags.commands_folder);
+  LogCommands(commands);
+
   FinishedAgent finished;
   SerialExecutor executor("agent");
   SerialExecutor disk("disk");
   Agent agent(executor, disk, clock, env, paths, *spool,
               {.boot_id = boot_id,
                .trial_lock_timeout = flags.trial_lock_timeout,
-               .read_facts = [] { return host::ReadHostFacts().facts; }},
+               .read_facts = [&commands] { return ReadFacts(commands).facts; },
+               .commands = &commands},
               [&finished](const Agent::Finish& finish) { finished.Set(finish); });
   auto runner = std::make_unique<runner::WorkerRunner>(
       env, clock,
       runner::WorkerRunnerOptions{.worker_program = worker_program,
                                   .trial_lock_path = flags.trial_lock_path,
                                   .attempts_folder = paths.Attempts(),
-                                  .boot_id = boot_id},
+                                  .boot_id = boot_id,
+                                  .commands = &commands},
       runner::AttemptRunner::Events{
           .on_started =
               [&](const std::string& attempt_id) {
@@ -147,7 +177,7 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
               }});
   grpc_edge::AgentDialer dialer(executor, flags.controller);
   session::AgentSession session(executor, clock, dialer, agent, agent,
-                                MakeHello(flags, folder->agent_id(), boot_id, ids),
+                                MakeHello(flags, folder->agent_id(), boot_id, commands, ids),
                                 {.welcome_timeout = flags.welcome_timeout,
                                  .backoff_max = flags.backoff_max,
                                  .seed = std::hash<std::string>{}(folder->agent_id()) ^

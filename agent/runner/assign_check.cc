@@ -6,6 +6,7 @@
 
 #include "agent/runner/text.h"
 #include "base/ids.h"
+#include "proto/settings/command_parameters.h"
 #include "proto/settings/definition.h"
 #include "proto/settings/variant.h"
 
@@ -15,6 +16,17 @@ namespace {
 template <typename Range>
 bool Contains(const Range& range, std::string_view word) {
   return std::find(range.begin(), range.end(), word) != range.end();
+}
+
+Status CheckCommand(const settings::Variant& variant, const commands::CommandFolder& commands) {
+  PIPEYARD_ASSIGN_OR_RETURN(const commands::Command* command,
+                            commands.Find(variant.Text("command")));
+  const std::string name = "command " + command->name;
+  PIPEYARD_RETURN_IF_ERROR(settings::CheckCommandParameters(
+                               command->parameters, settings::GivenCommandParameters(variant))
+                               .WithContext(name));
+  if (!command->read.empty()) return Status::Ok();
+  return InvalidArgument(name + " has no read rules, so nothing can be measured by it");
 }
 
 }  // namespace
@@ -30,7 +42,7 @@ std::vector<std::string> Capabilities() {
   return pairs;
 }
 
-Status CheckAssign(const v1::Assign& assign) {
+Status CheckAssign(const v1::Assign& assign, const commands::CommandFolder* commands) {
   if (!IsUuid(assign.attempt_id())) return InvalidArgument("attempt_id is no UUID");
   if (!IsUuid(assign.store_id())) return InvalidArgument("store_id is no UUID");
   if (assign.trial_name().size() > kMaxTrialNameBytes ||
@@ -48,7 +60,9 @@ Status CheckAssign(const v1::Assign& assign) {
     return Unimplemented(fmt::format("this agent does not run workload {} on target {}",
                                      variant->workload, variant->target));
   }
-  return settings::CheckSupported(*variant);
+  PIPEYARD_RETURN_IF_ERROR(settings::CheckSupported(*variant));
+  if (variant->workload != "command") return Status::Ok();
+  return CheckCommand(*variant, commands == nullptr ? commands::CommandFolder() : *commands);
 }
 
 }  // namespace pipeyard::runner

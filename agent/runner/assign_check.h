@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "base/units.h"
 #include "pipeyard/v1/agent.pb.h"
+#include "workloads/commands/command_folder.h"
 
 namespace pipeyard::runner {
 
@@ -23,7 +24,9 @@ inline constexpr size_t kMaxTrialNameBytes = 512;
 std::vector<std::string> Capabilities();
 
 // Errors, all for Refused(not_applicable): kInvalidArgument (a malformed field, named);
-// kUnimplemented (a workload, target or setting that this version does not execute, named).
-Status CheckAssign(const v1::Assign& assign);
+// kUnimplemented (a workload, target or setting that this version does not execute, named);
+// kNotFound, kFailedPrecondition (a command that is not allowed here, or whose file is broken).
+// `commands`: what this agent may run for workload `command`; nullptr: nothing.
+Status CheckAssign(const v1::Assign& assign, const commands::CommandFolder* commands);
 
 }  // namespace pipeyard::runner

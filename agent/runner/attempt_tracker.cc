@@ -45,7 +45,7 @@ AttemptTracker::Answer AttemptTracker::OnAssign(const v1::Assign& assign, bool i
   const bool was_forgotten =
       std::find(forgotten_.begin(), forgotten_.end(), id) != forgotten_.end();
   if (is_held || was_forgotten) return {Answer::Kind::kAcceptAgain};
-  if (const Status status = CheckAssign(assign); !status.ok()) {
+  if (const Status status = CheckAssign(assign, commands_); !status.ok()) {
     return Refuse(v1::Refused::REASON_NOT_APPLICABLE,
                   Printable(status.message(), kMaxReasonTextBytes));
   }

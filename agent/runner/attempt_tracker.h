@@ -17,6 +17,7 @@
 
 #include "base/clock.h"
 #include "pipeyard/v1/agent.pb.h"
+#include "workloads/commands/command_folder.h"
 
 namespace pipeyard::runner {
 
@@ -66,6 +67,10 @@ class AttemptTracker {
     std::string text = {};
   };
 
+  // `commands`: borrowed; what workload `command` may run; nullptr: nothing.
+  explicit AttemptTracker(const commands::CommandFolder* commands = nullptr)
+      : commands_(commands) {}
+
   // `is_held`: the spool has the attempt. After kJournal the attempt is tracked as journaling.
   Answer OnAssign(const v1::Assign& assign, bool is_held);
   // From now on everything new is refused.
@@ -86,6 +91,7 @@ class AttemptTracker {
   v1::AttemptPhase PhaseOf(const std::string& attempt_id, bool is_final) const;
 
  private:
+  const commands::CommandFolder* const commands_;
   bool is_draining_ = false;
   // One as a rule; more only after a restart.
   std::deque<Unfinished> unfinished_;

@@ -15,6 +15,7 @@
 
 #include "base/clock.h"
 #include "base/process.h"
+#include "workloads/commands/command_request.h"
 
 namespace pipeyard::runner {
 namespace {
@@ -36,7 +37,10 @@ Status RecordWorker(Env& env, const agent::AttemptPaths& paths, pid_t pid) {
   return file->Append(fmt::format("{} {}\n", pid, ticks));
 }
 
-std::vector<pid_t> FindProcessesWithArgument(const std::string& argument) {
+namespace {
+
+// Processes whose file `name` of /proc has `word` among its words.
+std::vector<pid_t> FindProcesses(const char* name_in_proc, const std::string& word) {
   std::vector<pid_t> found;
   std::error_code error;
   for (std::filesystem::directory_iterator it("/proc", error), end; !error && it != end;
@@ -46,11 +50,41 @@ std::vector<pid_t> FindProcessesWithArgument(const std::string& argument) {
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), pid);
     if (parsed.ec != std::errc() || parsed.ptr != name.data() + name.size()) continue;
     if (pid == ::getpid()) continue;
-    std::ifstream file(it->path() / "cmdline", std::ios::binary);
-    const std::string command_line((std::istreambuf_iterator<char>(file)), {});
-    if (HasArgument(command_line, argument)) found.push_back(pid);
+    std::ifstream file(it->path() / name_in_proc, std::ios::binary);
+    const std::string words((std::istreambuf_iterator<char>(file)), {});
+    if (HasArgument(words, word)) found.push_back(pid);
   }
   return found;
+}
+
+void Pause() {
+  const timespec pause{0, kLookAgainAfter.count()};
+  ::nanosleep(&pause, nullptr);
+}
+
+Status StillAlive(pid_t pid) {
+  return DeadlineExceeded(fmt::format("process {} of an attempt that has ended does not end", pid));
+}
+
+}  // namespace
+
+std::vector<pid_t> FindProcessesWithArgument(const std::string& argument) {
+  return FindProcesses("cmdline", argument);
+}
+
+std::vector<pid_t> FindProgramsOf(const std::string& attempt_id) {
+  return FindProcesses("environ", commands::AttemptVariable(attempt_id));
+}
+
+Status KillProgramsOf(const std::string& attempt_id, Nanos patience) {
+  const MonotonicTime deadline = SystemClock().Now() + patience;
+  for (;;) {
+    const std::vector<pid_t> alive = FindProgramsOf(attempt_id);
+    if (alive.empty()) return Status::Ok();
+    for (const pid_t pid : alive) ::kill(pid, SIGKILL);
+    if (SystemClock().Now() >= deadline) return StillAlive(alive.front());
+    Pause();
+  }
 }
 
 Status KillLeftoverWorker(Env& env, const agent::AttemptPaths& paths, Nanos patience) {
@@ -66,7 +100,7 @@ Status KillLeftoverWorker(Env& env, const agent::AttemptPaths& paths, Nanos pati
   for (;;) {
     std::vector<pid_t> alive = FindProcessesWithArgument(paths.Request());
     // A killed process keeps its number until its parent reaps it, but not its command line.
-    if (alive.empty()) return Status::Ok();
+    if (alive.empty()) return KillProgramsOf(paths.AttemptId(), patience);
     for (const pid_t pid : alive) {
       const pid_t group = ::getpgid(pid);
       // Workers lead groups of their own; anything else that names the file is killed alone.
@@ -76,8 +110,7 @@ Status KillLeftoverWorker(Env& env, const agent::AttemptPaths& paths, Nanos pati
       return DeadlineExceeded(
           fmt::format("process {} of an earlier life of the agent does not end", alive.front()));
     }
-    const timespec pause{0, kLookAgainAfter.count()};
-    ::nanosleep(&pause, nullptr);
+    Pause();
   }
 }
 

@@ -28,5 +28,9 @@ inline constexpr std::string_view kBadResult = "bad_result";
 inline constexpr std::string_view kWrongResult = "wrong_result";
 inline constexpr std::string_view kMissingMetric = "missing_metric";
 inline constexpr std::string_view kWrongUnit = "wrong_unit";
+inline constexpr std::string_view kNotSupported = "not_supported";
+// not_applicable
+inline constexpr std::string_view kCommandNotAllowed = "command_not_allowed";
+inline constexpr std::string_view kProgramMissing = "program_missing";
 
 }  // namespace pipeyard::runner

@@ -11,7 +11,10 @@
 #include "agent/runner/output_tail.h"
 #include "agent/runner/reasons.h"
 #include "base/log.h"
+#include "proto/settings/command_parameters.h"
 #include "proto/settings/definition.h"
+#include "workloads/commands/command_request.h"
+#include "workloads/commands/metric_units.h"
 
 namespace pipeyard::runner {
 namespace {
@@ -30,6 +33,31 @@ std::vector<std::string> WorkerEnvironment() {
       environment.push_back(fmt::format("{}={}", name, value));
   }
   return environment;
+}
+
+// What the attempt has to have measured. Borrows from `request`.
+std::vector<settings::MetricDefinition> DeclaredMetrics(const std::string& workload,
+                                                        const v1::WorkerRequest& request) {
+  const auto fixed = settings::Metrics(workload);
+  std::vector<settings::MetricDefinition> declared(fixed.begin(), fixed.end());
+  for (const v1::CommandRule& rule : request.command().rules()) {
+    const auto unit = commands::FindMetricUnit(rule.unit());
+    declared.push_back({.name = rule.metric(),
+                        .unit = unit ? unit->base : std::string_view(rule.unit()),
+                        .better = rule.better() == v1::DIRECTION_HIGHER  ? "higher"
+                                  : rule.better() == v1::DIRECTION_LOWER ? "lower"
+                                                                         : "none",
+                        .reducer = commands::kReducer});
+  }
+  return declared;
+}
+
+// What a program started outside the worker's process group would outlive it.
+void KillPrograms(const std::string& attempt_id) {
+  const Status killed = KillProgramsOf(attempt_id, kKillPatience);
+  if (!killed.ok()) {
+    Log(LogLevel::kError, kRoom, "attempt {}: {}", attempt_id, killed.message());
+  }
 }
 
 void FailSetup(Evidence& evidence, Status status, v1::Outcome outcome, std::string_view reason) {
@@ -90,7 +118,9 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
   evidence.boot_id = options_.boot_id;
   evidence.trial_timeout = Nanos(assign.trial_timeout_ns());
   evidence.started_utc = clock_.UtcNow();
-  Execute(assign, evidence);
+  v1::WorkerRequest request;
+  Execute(assign, request, evidence);
+  if (request.has_command() && evidence.was_started) KillPrograms(assign.attempt_id());
   evidence.ended_utc = clock_.UtcNow();
 
   std::vector<v1::Output> outputs;
@@ -111,19 +141,31 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
     evidence.stop_text = current.stop_text;
     attempts_.erase(assign.attempt_id());
   }
-  Judgement judgement = Judge(evidence, settings::Metrics(assign.variant().workload()));
+  Judgement judgement = Judge(evidence, DeclaredMetrics(assign.variant().workload(), request));
   events_.on_ended({assign.attempt_id(), MakeFrames(std::move(judgement), std::move(outputs))});
 }
 
-void WorkerRunner::Execute(const v1::Assign& assign, Evidence& evidence) {
+void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
+                           Evidence& evidence) {
   const agent::AttemptPaths paths(options_.attempts_folder, assign.attempt_id());
-  if (Status prepared = Prepare(assign, paths); !prepared.ok()) {
+  Status prepared = env_.RemoveTree(paths.Folder());
+  if (prepared.ok()) prepared = env_.CreateDirs(paths.Folder());
+  if (!prepared.ok()) {
     return FailSetup(evidence, std::move(prepared), v1::OUTCOME_VOID, kAgentDisk);
   }
   Result<std::unique_ptr<TrialLock>> lock = TakeLock(assign.attempt_id());
   if (IsStopped(assign.attempt_id())) return;
   if (!lock.ok()) {
     return FailSetup(evidence, lock.status(), v1::OUTCOME_VOID, kTrialLockUnavailable);
+  }
+  request.set_attempt_id(assign.attempt_id());
+  *request.mutable_variant() = assign.variant();
+  request.set_seed(assign.seed());
+  // Programs are read to be hashed: not while another trial of the machine runs.
+  if (!AddCommand(assign, paths, request, evidence)) return;
+  if (Status written = env_.WriteFileAtomic(paths.Request(), request.SerializeAsString());
+      !written.ok()) {
+    return FailSetup(evidence, std::move(written), v1::OUTCOME_VOID, kAgentDisk);
   }
   // Durable before the spawn: an attempt that may have begun is never begun anew.
   Status started = env_.WriteFileAtomic(paths.Started(), options_.boot_id + "\n");
@@ -165,14 +207,35 @@ void WorkerRunner::Execute(const v1::Assign& assign, Evidence& evidence) {
   CollectResult(paths, evidence);
 }
 
-Status WorkerRunner::Prepare(const v1::Assign& assign, const agent::AttemptPaths& paths) {
-  PIPEYARD_RETURN_IF_ERROR(env_.RemoveTree(paths.Folder()));
-  PIPEYARD_RETURN_IF_ERROR(env_.CreateDirs(paths.Folder()));
-  v1::WorkerRequest request;
-  request.set_attempt_id(assign.attempt_id());
-  *request.mutable_variant() = assign.variant();
-  request.set_seed(assign.seed());
-  return env_.WriteFileAtomic(paths.Request(), request.SerializeAsString());
+bool WorkerRunner::AddCommand(const v1::Assign& assign, const agent::AttemptPaths& paths,
+                              v1::WorkerRequest& request, Evidence& evidence) {
+  if (assign.variant().workload() != "command") return true;
+  const auto fail = [&](Status status, v1::Outcome outcome, std::string_view reason) {
+    FailSetup(evidence, std::move(status), outcome, reason);
+    return false;
+  };
+  // It was checked when it was assigned; after a restart of the agent the folder may be another.
+  const Result<settings::Variant> variant = settings::FromProto(assign.variant());
+  if (!variant.ok()) return fail(variant.status(), v1::OUTCOME_FAILED, kNotSupported);
+  const commands::CommandFolder nothing;
+  const commands::CommandFolder& allowed =
+      options_.commands == nullptr ? nothing : *options_.commands;
+  const Result<const commands::Command*> command = allowed.Find(variant->Text("command"));
+  if (!command.ok()) {
+    return fail(command.status(), v1::OUTCOME_NOT_APPLICABLE, kCommandNotAllowed);
+  }
+  if (Status made = env_.CreateDirs(paths.Work()); !made.ok()) {
+    return fail(std::move(made), v1::OUTCOME_VOID, kAgentDisk);
+  }
+  Result<v1::CommandToRun> resolved = commands::ResolveCommand(
+      env_, **command, settings::GivenCommandParameters(*variant), paths.Work());
+  if (!resolved.ok()) {
+    const bool is_missing = resolved.status().code() == StatusCode::kNotFound;
+    return fail(resolved.status(), v1::OUTCOME_NOT_APPLICABLE,
+                is_missing ? kProgramMissing : kCommandNotAllowed);
+  }
+  *request.mutable_command() = *std::move(resolved);
+  return true;
 }
 
 Result<std::unique_ptr<TrialLock>> WorkerRunner::TakeLock(const std::string& attempt_id) {

@@ -20,6 +20,8 @@
 #include "base/mutex.h"
 #include "base/process.h"
 #include "pipeyard/v1/agent.pb.h"
+#include "pipeyard/v1/worker.pb.h"
+#include "workloads/commands/command_folder.h"
 
 namespace pipeyard::runner {
 
@@ -54,6 +56,8 @@ struct WorkerRunnerOptions {
   uint64_t max_output_bytes = 64 << 10;
   // A result file over this is not read. An attempt of `transfer` has some 100 KiB.
   uint64_t max_result_bytes = 16 << 20;
+  // Borrowed; what workload `command` may run; nullptr: nothing.
+  const commands::CommandFolder* commands = nullptr;
 };
 
 // Thread safety: Thread-safe. Ownership: env and clock are borrowed and outlive this. Destroying it
@@ -79,9 +83,12 @@ class WorkerRunner final : public AttemptRunner {
   };
 
   void RunOnThread(const v1::Assign& assign) EXCLUDES(mutex_);
-  // Fills in everything of `evidence` that Judge() needs.
-  void Execute(const v1::Assign& assign, Evidence& evidence) EXCLUDES(mutex_);
-  Status Prepare(const v1::Assign& assign, const agent::AttemptPaths& paths);
+  // Fills in everything of `evidence` that Judge() needs, and `request` as the worker gets it.
+  void Execute(const v1::Assign& assign, v1::WorkerRequest& request, Evidence& evidence)
+      EXCLUDES(mutex_);
+  // Of workload `command`: resolves it. False where the attempt ends by that.
+  bool AddCommand(const v1::Assign& assign, const agent::AttemptPaths& paths,
+                  v1::WorkerRequest& request, Evidence& evidence);
   Result<std::unique_ptr<TrialLock>> TakeLock(const std::string& attempt_id) EXCLUDES(mutex_);
   Status Watch(Process& process, Evidence& evidence) EXCLUDES(mutex_);
   void CollectResult(const agent::AttemptPaths& paths, Evidence& evidence);

@@ -27,6 +27,9 @@ constexpr Entry kEntries[] = {
     {"host show", HostShow},
     {"diff", Diff},
     {"stat", Stat},
+    {"command list", CommandList},
+    {"command show", CommandShow},
+    {"command test", CommandTest},
     {"explain bulk", ExplainBulk},
     {"explain metadata", ExplainMetadata},
 };

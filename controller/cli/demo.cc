@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <filesystem>
 
 #include "base/clock.h"
 #include "base/process.h"
@@ -87,6 +88,24 @@ void SayWhatIsKept(const Console& console, const std::string& state_dir) {
       state_dir, programs.ok() ? fmt::format("export PATH={}:$PATH\n        ", *programs) : ""));
 }
 
+// Why no host could run any cell of the sweep (a program that is not installed); empty where one
+// can, and where that cannot be told: submitting says more.
+std::string WhyNotHere(const Console& console, ControlClient& client, const std::string& path) {
+  const Result<std::string> text = console.env.ReadFile(path);
+  if (!text.ok()) return "";
+  v1::PlanSweepRequest request;
+  request.mutable_sweep()->set_file_name(std::filesystem::path(path).filename().string());
+  request.mutable_sweep()->set_yaml(*text);
+  const Result<v1::Plan> plan = client.PlanSweep(request);
+  if (!plan.ok()) return "";
+  std::string why;
+  for (const v1::Plan::HostPlan& host : plan->hosts()) {
+    if (host.cells() > 0) return "";
+    if (host.not_applicable_size() > 0) why = host.not_applicable(0).reason();
+  }
+  return why;
+}
+
 }  // namespace
 
 int RunDemo(const Console& console, const DemoOptions& demo) {
@@ -113,6 +132,10 @@ int RunDemo(const Console& console, const DemoOptions& demo) {
   int worst = kDone;
   for (const std::string& path : *sweeps) {
     console.Say(fmt::format("sweep {}", path));
+    if (const std::string why = WhyNotHere(console, client, path); !why.empty()) {
+      console.Say(fmt::format("not run, for nothing of it is applicable here: {}", why));
+      continue;
+    }
     int exit_status = kDone;
     const std::optional<v1::SubmitSweepResponse> submitted = Submit(
         console, client, {.path = path, .sets = {}, .labels = {}, .note = "demo"}, exit_status);

@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "workloads/commands/presets.h"
 
 namespace pipeyard::cli {
 namespace {
@@ -25,6 +26,16 @@ std::vector<std::string> Environment() {
     if (!std::string_view(*entry).starts_with("PIPEYARD_")) environment.emplace_back(*entry);
   }
   return environment;
+}
+
+// Who starts the demo wants its sweeps run, and they name presets only.
+Status AllowPresets(Env& env, const std::string& folder) {
+  PIPEYARD_RETURN_IF_ERROR(env.CreateDirs(folder));
+  for (const std::string_view name : commands::PresetNames()) {
+    PIPEYARD_RETURN_IF_ERROR(env.WriteFileAtomic(fmt::format("{}/{}.yaml", folder, name),
+                                                 fmt::format("{0}: {{ preset: {0} }}\n", name)));
+  }
+  return Status::Ok();
 }
 
 }  // namespace
@@ -46,7 +57,7 @@ Result<std::unique_ptr<LocalFleet>> LocalFleet::Start(Env& env, const std::strin
   PIPEYARD_RETURN_IF_ERROR(fleet->WaitForController(address_path));
   for (int i = 1; i <= num_hosts; ++i) {
     const std::string name = fmt::format("demo{}", i);
-    PIPEYARD_RETURN_IF_ERROR(env.CreateDirs(state_dir + "/" + name));
+    PIPEYARD_RETURN_IF_ERROR(AllowPresets(env, state_dir + "/" + name + "/commands.d"));
     PIPEYARD_RETURN_IF_ERROR(
         fleet->Spawn(name,
                      {programs + "/pipeyard-agent", "--state", state_dir + "/" + name,

@@ -36,6 +36,14 @@ Option Carry() {
           .help = "pages that node still has to give; default: 0"};
 }
 
+Option CommandsFolder() {
+  return {.name = "commands",
+          .value_name = "DIR",
+          .help = "a commands.d; default: that of this machine's agent"};
+}
+
+const Positional kCommandName{.name = "NAME",
+                              .help = "a preset, or a file NAME.yaml of the folder"};
 const Positional kSweepFile{.name = "FILE", .help = "a sweep file (docs/SWEEPS.md)"};
 const Positional kRun{.name = "RUN", .help = "an id or a unique prefix of one, latest, or SWEEP~N"};
 
@@ -114,6 +122,26 @@ std::vector<Command> Commands() {
                     .help = "smallest change worth a verdict",
                     .default_value = "2%"},
                    {.name = "exit-code", .help = "exit 1 for a regression, 3 where inconclusive"},
+                   Output()}},
+      {.path = "command list",
+       .help = "the commands that a commands.d allows, and the presets",
+       .options = {CommandsFolder(), Output()}},
+      {.path = "command show",
+       .help = "a command's parameters and what is read from its output",
+       .positionals = {kCommandName},
+       .options = {CommandsFolder(), Output()}},
+      {.path = "command test",
+       .help = "what a command's rules read from a sample of its output",
+       .positionals = {kCommandName,
+                       {.name = "FILE",
+                        .help = "the sample; - or none: standard input",
+                        .is_required = false}},
+       .options = {CommandsFolder(),
+                   {.name = "from",
+                    .value_name = "SOURCE",
+                    .help = "only the rules that read from there; default: all, as if the sample "
+                            "stood in each",
+                    .choices = {"stdout", "stderr", "file"}},
                    Output()}},
       {.path = "explain bulk",
        .help = "what a weighted bulk allocation asks of each node",

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "controller/scheduler/order.h"
+#include "proto/settings/command_parameters.h"
 
 namespace pipeyard::scheduler {
 namespace {
@@ -62,10 +63,35 @@ std::string WhyUnexpected(const spec::Sweep& sweep, const storage::HostRecord& h
   return "";
 }
 
+// Why the host's command, as its facts tell of it, cannot do what the variant commands; empty where
+// it can, and where an agent of another version tells in a way that is not understood here: then it
+// judges itself.
+std::string WhyNoCommand(const settings::Variant& variant, const storage::HostRecord& host) {
+  const std::string& name = variant.Text("command");
+  const auto& facts = host.facts.more();
+  const auto program = facts.find(settings::ProgramFact(name));
+  if (program != facts.end() && program->second.starts_with(settings::kMissingProgram)) {
+    return fmt::format("command {}: {}", name,
+                       program->second.substr(settings::kMissingProgram.size()));
+  }
+  const auto signature = facts.find(settings::SignatureFact(name));
+  if (signature == facts.end()) {
+    return fmt::format("the host has no command {}; a file in its agent's commands.d allows one",
+                       name);
+  }
+  const auto parameters = settings::ParseSignature(signature->second);
+  if (!parameters.ok()) return "";
+  const Status checked =
+      settings::CheckCommandParameters(*parameters, settings::GivenCommandParameters(variant));
+  return checked.ok() ? "" : fmt::format("command {}: {}", name, checked.message());
+}
+
 std::string WhyNotCapable(const spec::SweepVariant& variant, const storage::HostRecord& host) {
   const std::string wanted = variant.variant.workload + ":" + variant.variant.target;
-  if (std::ranges::find(host.capabilities, wanted) != host.capabilities.end()) return "";
-  return fmt::format("the agent cannot run {}", wanted);
+  if (std::ranges::find(host.capabilities, wanted) == host.capabilities.end()) {
+    return fmt::format("the agent cannot run {}", wanted);
+  }
+  return variant.variant.workload == "command" ? WhyNoCommand(variant.variant, host) : "";
 }
 
 void AddHost(const spec::Sweep& sweep, const storage::HostRecord& host, storage::RunRecord& run) {

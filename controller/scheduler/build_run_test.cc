@@ -178,6 +178,36 @@ TEST(BuildRun, CellsThatTheHostCannotRunAreNotApplicableAndHaveNoTrials) {
   EXPECT_EQ(built->run.cells[2].trials.size(), 6u);
 }
 
+TEST(BuildRun, ACommandThatTheHostLacksOrCannotRunSoIsNotApplicable) {
+  const struct {
+    std::map<std::string, std::string> facts;
+    std::string reason;
+  } cases[] = {
+      {{{"command.bench", "n:int:1..9"}, {"command.bench.program", "/bin/bench sha256:00"}}, ""},
+      {{{"command.bench", "written by a later version"}}, ""},
+      {{}, "the host has no command bench; a file in its agent's commands.d allows one"},
+      {{{"command.bench", "n:int:1..3"}}, "command bench: n: 4 is out of range; 1 to 3 was meant"},
+      {{{"command.bench", "none"}}, "command bench: it has no parameter n; it takes none"},
+      {{{"command.bench", "n:int:1..9"}, {"command.bench.program", "missing: install it"}},
+       "command bench: install it"},
+  };
+  for (const auto& c : cases) {
+    spec::Sweep sweep = TestSweep(1, 6);
+    sweep.variants[0].variant =
+        settings::MakeVariant("command", "command",
+                              {{"command", std::string("bench")}, {"n", std::string("4")}})
+            .value();
+    HostView host = TestHost(1);
+    host.record.capabilities = {"command:command"};
+    for (const auto& [name, value] : c.facts) (*host.record.facts.mutable_more())[name] = value;
+
+    const Result<BuiltRun> built = BuildRun(sweep, std::vector{host}, TestRequest(1));
+
+    ASSERT_TRUE(built.ok()) << built.status().ToString();
+    EXPECT_EQ(built->run.cells[0].reason, c.reason);
+  }
+}
+
 TEST(BuildRun, AKernelThatIsNotExpectedMakesTheHostNotApplicable) {
   spec::Sweep sweep = TestSweep(1, 6);
   sweep.expect = {{"kernel", "6.18*"}};

@@ -52,6 +52,21 @@ TEST(Judge, APercentileMayBeAbsentWithItsReasonAndNothingElseMay) {
   EXPECT_EQ(Judge("transfer", End(v1::OUTCOME_OK), metrics).reason_code, kReasonMissingMetric);
 }
 
+TEST(Judge, ACommandHasAtLeastOneMetricAndAValueInEach) {
+  v1::Metric metric;
+  metric.set_name("ops");
+  metric.set_unit("1/s");
+  metric.set_reducer("value");
+  std::vector<v1::Metric> metrics;
+  EXPECT_EQ(Judge("command", End(v1::OUTCOME_OK), metrics).reason_code, kReasonMissingMetric);
+  metrics.push_back(metric);
+  EXPECT_EQ(Judge("command", End(v1::OUTCOME_OK), metrics).reason_code, kReasonMissingMetric);
+  metrics[0].set_value(std::numeric_limits<double>::infinity());
+  EXPECT_EQ(Judge("command", End(v1::OUTCOME_OK), metrics).reason_code, kReasonBadMetric);
+  metrics[0].set_value(5);
+  EXPECT_EQ(Judge("command", End(v1::OUTCOME_OK), metrics).outcome, Outcome::kOk);
+}
+
 TEST(Judge, AnotherUnitOrANonFiniteValueIsFailed) {
   std::vector<v1::Metric> metrics = TransferMetrics();
   metrics[0].set_unit("MB/s");

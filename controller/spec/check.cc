@@ -10,6 +10,7 @@
 #include "base/units.h"
 #include "controller/spec/names.h"
 #include "controller/spec/policy_nodes.h"
+#include "proto/settings/command_parameters.h"
 #include "proto/settings/parse.h"
 
 namespace pipeyard::spec {
@@ -37,9 +38,9 @@ void CheckTargets(const Draft& draft, Problems& problems) {
       problems.Error(draft.workload_place, "the key 'target' is missing",
                      fmt::format("target: {}", fmt::join(workload->targets, " or ")));
     }
-    return;
+    if (workload->targets.size() > 1) return;
   }
-  bool has_engine = false;
+  bool has_engine = targets.empty() && workload->targets.front() == "engine";
   for (const Level* level : targets) {
     const std::string& target = std::get<std::string>(level->value);
     has_engine = has_engine || target == "engine";
@@ -58,6 +59,22 @@ void CheckTargets(const Draft& draft, Problems& problems) {
   };
   for (const Setting& setting : draft.settings) refuse(setting.name, setting.place);
   for (const Factor& factor : draft.factors) refuse(factor.name, factor.place);
+}
+
+// Which command it is, as setting or as factor.
+void CheckCommand(const Draft& draft, Problems& problems) {
+  if (draft.workload == nullptr || draft.workload->name != "command") return;
+  const std::vector<const Level*> commands = LevelsOf(draft, "command");
+  if (commands.empty() && draft.FindFactor("command") == nullptr) {
+    problems.Error(draft.workload_place, "the key 'command' is missing",
+                   "command: NAME, of the hosts' commands.d (docs/COMMANDS.md)");
+  }
+  for (const Level* level : commands) {
+    const std::string& name = std::get<std::string>(level->value);
+    if (settings::IsCommandWord(name)) continue;
+    problems.Error(level->place, fmt::format("command: '{}' is no name of a command", name),
+                   "lower-case letters, digits, - and _, such as hackbench");
+  }
 }
 
 void CheckSupport(const Draft& draft, Problems& problems) {
@@ -150,6 +167,7 @@ void CheckComparison(Draft& draft, Problems& problems) {
 
 void CheckDraft(Draft& draft, Problems& problems) {
   CheckTargets(draft, problems);
+  CheckCommand(draft, problems);
   CheckSupport(draft, problems);
   CheckZips(draft, problems);
   CheckComparison(draft, problems);

@@ -27,12 +27,6 @@ const Definition& TargetDefinition() {
   return *kDefinition;
 }
 
-// What a parameter of a command is, as long as only the agent knows its commands.
-const Definition& CommandParameter() {
-  static const Definition* const kDefinition = new Definition{.name = "parameter"};
-  return *kDefinition;
-}
-
 const Definition* FindAnywhere(std::string_view name) {
   for (const Definition& definition : settings::Definitions()) {
     if (definition.name == name) return &definition;
@@ -92,8 +86,6 @@ const Definition* ResolveName(const WorkloadDefinition* workload, std::string_vi
   } else if (const Definition* found = settings::FindDefinition(workload->name, name)) {
     return found;
   }
-  const bool is_bare = name.find('.') == std::string_view::npos;
-  if (workload != nullptr && workload->name == "command" && is_bare) return &CommandParameter();
   if (name == "kernel" || name.starts_with("kernel.")) {
     problems.Error(place, fmt::format("'{}' is reserved for a later version", name));
     return nullptr;

@@ -24,6 +24,7 @@ std::vector<std::string> Corpus() {
   const std::string root = std::string(PIPEYARD_SOURCE_DIR) + "/";
   return {pipeyard::testing::ReadFile(root + "workloads/sweeps/prealloc.yaml"),
           pipeyard::testing::ReadFile(root + "workloads/sweeps/quick/prealloc.yaml"),
+          pipeyard::testing::ReadFile(root + "workloads/sweeps/hackbench-command.yaml"),
           pipeyard::testing::ReadFile(root + "controller/spec/testdata/broken.yaml"),
           pipeyard::testing::ReadFile(root + "controller/spec/testdata/design.yaml")};
 }

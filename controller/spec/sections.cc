@@ -147,6 +147,10 @@ void ReadMetrics(const Node* node, Draft& draft, Problems& problems) {
   std::vector<Words> known;
   if (draft.workload != nullptr) {
     for (const auto& metric : settings::Metrics(draft.workload->name)) known.push_back(metric.name);
+    if (!draft.workload->declares_metrics && node->IsMap()) {
+      // The hosts' commands declare them.
+      for (const Entry& entry : node->entries) known.push_back(entry.key.text);
+    }
   }
   if (known.empty() || !node->IsMap()) {
     Fields(*node, "metrics", problems);

@@ -48,6 +48,27 @@ std::vector<std::string> Shape(const Sweep& sweep) {
   return shape;
 }
 
+TEST(Sweep, OfCommandsHasTheirNamesAndParametersAsFactors) {
+  const Sweep sweep = Read(R"(sweep: s
+workload: command
+parameters: { loops: 50 }
+factors:
+  command: [hackbench, hackbench-new]
+  groups: [1, 10]
+compare: { factor: command, baseline: hackbench }
+metrics: { time: { min_change: 5% } }
+)");
+
+  EXPECT_EQ(Shape(sweep),
+            (std::vector<std::string>{"command=hackbench;groups=1|hackbench|groups=1",
+                                      "command=hackbench;groups=10|hackbench|groups=10",
+                                      "command=hackbench-new;groups=1|hackbench-new|groups=1",
+                                      "command=hackbench-new;groups=10|hackbench-new|groups=10"}));
+  EXPECT_EQ(sweep.variants[0].variant.target, "command");
+  EXPECT_EQ(sweep.variants[0].variant.Text("loops"), "50");
+  EXPECT_EQ(sweep.min_change.at("time"), 0.05);
+}
+
 TEST(Sweep, OfOneVariantNeedsThreeLines) {
   const Sweep sweep = Read(kPlain);
 

@@ -17,7 +17,7 @@ constexpr std::array<WorkloadDefinition, 7> kWorkloads{{
     {.name = "fault", .targets = kBoth, .is_supported = false},
     {.name = "bulk", .targets = kEngine, .is_supported = false},
     {.name = "bandwidth", .targets = kBoth, .is_supported = false},
-    {.name = "command", .targets = kCommand, .is_supported = false},
+    {.name = "command", .targets = kCommand, .declares_metrics = false},
 }};
 
 }  // namespace

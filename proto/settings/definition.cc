@@ -5,10 +5,27 @@
 #include <vector>
 
 #include "proto/settings/catalog.h"
+#include "proto/settings/command_parameters.h"
 #include "proto/settings/text.h"
 
 namespace pipeyard::settings {
 namespace {
+
+Status CheckCommandValue(std::string_view text) {
+  if (text.empty()) return InvalidArgument("is empty; a value was meant");
+  return Status::Ok();
+}
+
+// Any parameter of any command.
+const Definition& CommandParameterDefinition() {
+  static constexpr std::string_view kWorkloads[] = {"command"};
+  static const Definition* const kDefinition = new Definition{.name = "parameter",
+                                                              .default_value = std::string(),
+                                                              .workloads = kWorkloads,
+                                                              .help = "a parameter of the command",
+                                                              .check_text = CheckCommandValue};
+  return *kDefinition;
+}
 
 Value DefaultOf(const catalog::Row& row) {
   if (const bool* flag = std::get_if<bool>(&row.default_value)) return *flag;
@@ -86,7 +103,9 @@ const Definition* FindDefinition(std::string_view workload, std::string_view nam
   const auto names = TheCatalog().by_workload.find(workload);
   if (names == TheCatalog().by_workload.end()) return nullptr;
   const auto found = names->second.find(name);
-  return found == names->second.end() ? nullptr : found->second;
+  if (found != names->second.end()) return found->second;
+  if (workload == "command" && IsCommandParameterName(name)) return &CommandParameterDefinition();
+  return nullptr;
 }
 
 bool AppliesTo(const Definition& definition, std::string_view target) {

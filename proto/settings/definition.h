@@ -57,6 +57,8 @@ struct WorkloadDefinition {
   int64_t version = 1;
   std::span<const std::string_view> targets;  // that it can drive at all
   bool is_supported = true;                   // executed by this version
+  // False: each of its commands has metrics and parameters of its own (docs/COMMANDS.md).
+  bool declares_metrics = true;
 };
 
 std::span<const WorkloadDefinition> Workloads();
@@ -65,7 +67,8 @@ const WorkloadDefinition* FindWorkload(std::string_view name);
 // Every definition, sorted by name, then workload.
 std::span<const Definition> Definitions();
 // The definition of `name` for `workload`; nullptr where the workload has no such setting.
-// knob.NAME is found for any known knob.
+// knob.NAME is found for any known knob. Of workload command every legal bare name is a parameter,
+// of which only the host's command knows more.
 const Definition* FindDefinition(std::string_view workload, std::string_view name);
 
 // Whether a variant of this target has the setting at all (engine.* only of target engine).
@@ -75,7 +78,9 @@ bool AppliesTo(const Definition& definition, std::string_view target);
 // none is near.
 std::string_view NearestName(std::string_view name, std::span<const std::string_view> known);
 
-// A metric that a workload declares. An attempt without every declared metric is failed.
+// A metric that a workload declares. An attempt without every declared metric is failed. Workload
+// command declares none itself: an attempt without any is failed, and its command has declared
+// them.
 struct MetricDefinition {
   std::string_view name = {};  // "throughput"
   std::string_view unit;       // "B/s"

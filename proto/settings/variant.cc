@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cassert>
 
+#include "proto/settings/command_parameters.h"
 #include "proto/settings/definition.h"
 #include "proto/settings/parse.h"
 #include "proto/settings/sha256.h"
@@ -63,13 +64,25 @@ Result<Variant> MakeVariant(std::string workload, std::string target,
     variant.values.emplace_hint(variant.values.end(), definition.name,
                                 value == given.end() ? definition.default_value : value->second);
   }
+  if (variant.workload == "command") {
+    // Parameters of the command itself, which the catalog does not know.
+    for (const auto& [name, value] : given) {
+      if (IsCommandParameterName(name)) variant.values.emplace(name, value);
+    }
+    if (variant.Text("command").empty()) {
+      return InvalidArgument("command is missing; the name of a command of the hosts was meant");
+    }
+  }
   return variant;
 }
 
 Nanos CommandedTime(const Variant& variant) {
   Nanos total(0);
   for (const std::string_view name : {"duration", "warmup"}) {
-    if (variant.values.count(std::string(name)) != 0) total += Nanos(variant.Integer(name));
+    const auto found = variant.values.find(std::string(name));
+    if (found == variant.values.end()) continue;
+    // A command may have parameters of these names; their meaning is its own.
+    if (const int64_t* nanos = std::get_if<int64_t>(&found->second)) total += Nanos(*nanos);
   }
   return total;
 }

@@ -78,6 +78,16 @@ Status ExecuteSelf(const std::vector<std::string>& arguments) {
   return ErrnoStatus("execute " + program, errno);
 }
 
+Status ExecuteProgram(const std::vector<std::string>& arguments) {
+  std::vector<char*> pointers;
+  for (const std::string& argument : arguments) {
+    pointers.push_back(const_cast<char*>(argument.c_str()));
+  }
+  pointers.push_back(nullptr);
+  ::execv(pointers[0], pointers.data());
+  return ErrnoStatus("execute " + arguments[0], errno);
+}
+
 }  // namespace
 
 Result<LaunchOptions> ParseLaunchOptions(const std::string& affinity, const std::string& nice,
@@ -112,7 +122,8 @@ Status Launch(const LaunchOptions& options) {
   PIPEYARD_RETURN_IF_ERROR(DieWithParent(options.parent_pid));
   PIPEYARD_RETURN_IF_ERROR(SetLimits(options.nice));
   if (!options.cpus.empty()) PIPEYARD_RETURN_IF_ERROR(SetAffinity(options.cpus));
-  return ExecuteSelf(options.arguments);
+  return options.executes_program ? ExecuteProgram(options.arguments)
+                                  : ExecuteSelf(options.arguments);
 }
 
 }  // namespace pipeyard::worker

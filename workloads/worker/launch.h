@@ -16,6 +16,8 @@ struct LaunchOptions {
   int nice = 0;                        // -20 .. 19, the value itself; 0: as inherited
   int parent_pid = 0;                  // 0: whoever it is at the start
   std::vector<std::string> arguments;  // of the program executed, without argv[0]
+  // `arguments` begins with the path of another program, which is executed in place of this one.
+  bool executes_program = false;
 };
 
 // Errors: kInvalidArgument names the option.

@@ -48,6 +48,8 @@ options::Program Description() {
                .help = "set limits, then execute `pipeyard-worker` with what stands behind --",
                .options = {{.name = "affinity", .value_name = "CPUS", .help = "such as 0-3,8"},
                            {.name = "nice", .value_name = "N", .help = "-20 to 19"},
+                           {.name = "program",
+                            .help = "execute what stands behind -- itself, a program by its path"},
                            {.name = "parent",
                             .value_name = "PID",
                             .help = "end at once where this is not the parent"}},
@@ -90,9 +92,10 @@ int Run(const options::Parsed& parsed, MonotonicTime started) {
 }
 
 int LaunchMain(const options::Parsed& parsed) {
-  const Result<LaunchOptions> options = ParseLaunchOptions(
-      parsed.Get("affinity"), parsed.Get("nice"), parsed.Get("parent"), parsed.rest());
+  Result<LaunchOptions> options = ParseLaunchOptions(parsed.Get("affinity"), parsed.Get("nice"),
+                                                     parsed.Get("parent"), parsed.rest());
   if (!options.ok()) return Complain(options.status());
+  options->executes_program = parsed.Flag("program");
   return Complain(Launch(*options).WithContext("launch"));
 }
 

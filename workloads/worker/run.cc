@@ -13,6 +13,7 @@
 #include "proto/settings/variant.h"
 #include "workloads/load/load.h"
 #include "workloads/numa/hotplug.h"
+#include "workloads/worker/run_command.h"
 
 namespace pipeyard::worker {
 namespace {
@@ -53,6 +54,16 @@ Result<std::map<std::string, settings::Value>> ParseSettings(const HandRequest& 
   return values;
 }
 
+v1::WorkerResult RunCommandOf(const v1::WorkerRequest& request) {
+  if (request.has_command()) return RunCommand(request.command(), request.attempt_id());
+  v1::WorkerResult result;
+  result.set_outcome(v1::OUTCOME_FAILED);
+  result.set_reason_code("not_supported");
+  result.set_reason_text(
+      "workload command is run by an agent only, for which its commands.d allows it");
+  return result;
+}
+
 }  // namespace
 
 Result<v1::WorkerRequest> ReadRequest(const std::string& path) {
@@ -82,6 +93,12 @@ Result<v1::WorkerRequest> MakeRequest(const HandRequest& hand) {
 Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicTime started) {
   PIPEYARD_ASSIGN_OR_RETURN(const settings::Variant variant,
                             settings::FromProto(request.variant()));
+  if (variant.workload == "command") {
+    v1::WorkerResult result = RunCommandOf(request);
+    result.set_attempt_id(request.attempt_id());
+    result.set_elapsed_ns((SystemClock().Now() - started).count());
+    return result;
+  }
   // Without it (a container that forbids the socket) hotplug stays unnoticed here.
   const Result<std::unique_ptr<numa::HotplugListener>> hotplug = numa::HotplugListener::Open();
   load::Surroundings surroundings;

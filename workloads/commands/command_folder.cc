@@ -1,0 +1,146 @@
+#include "workloads/commands/command_folder.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "proto/settings/sha256.h"
+#include "workloads/commands/command_file.h"
+#include "workloads/commands/presets.h"
+
+namespace pipeyard::commands {
+namespace {
+
+constexpr std::string_view kSuffix = ".yaml";
+constexpr std::string_view kWrongSuffix = ".yml";
+// A program is read whole to be hashed.
+constexpr uint64_t kMaxProgramBytes = uint64_t{1} << 30;
+
+bool MayBeExecuted(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode) &&
+         ::access(path.c_str(), X_OK) == 0;
+}
+
+// Who writes the file decides what this user executes.
+bool IsWritableByAll(const std::string& path) {
+  struct stat status {};
+  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
+}
+
+Status Missing(const Command& command) {
+  std::string what = command.argv[0].front() == '/'
+                         ? fmt::format("{} is not there, or may not be executed", command.argv[0])
+                         : fmt::format("{} is in none of {}", command.argv[0], kProgramPath);
+  what += command.package.empty() ? "; install it there, or name it in the command's file"
+                                  : "; install package " + command.package;
+  return NotFound(what);
+}
+
+}  // namespace
+
+CommandFolder CommandFolder::Read(Env& env, const std::string& path) {
+  CommandFolder folder;
+  folder.path_ = path;
+  const Result<std::vector<std::string>> names = env.ListDir(path);
+  if (!names.ok()) {
+    if (names.status().code() != StatusCode::kNotFound) {
+      folder.problems_.push_back(names.status().message());
+    }
+    return folder;
+  }
+  for (const std::string& name : *names) {
+    if (name.ends_with(kSuffix) && !name.starts_with('.')) {
+      folder.ReadFile(env, name);
+    } else if (name.ends_with(kWrongSuffix)) {
+      folder.problems_.push_back(fmt::format(
+          "{}/{}: is not read; a name that ends with {} was meant", path, name, kSuffix));
+    }
+  }
+  return folder;
+}
+
+void CommandFolder::ReadFile(Env& env, const std::string& file_name) {
+  const std::string name = file_name.substr(0, file_name.size() - kSuffix.size());
+  const std::string file = path_ + "/" + file_name;
+  if (commands_.size() >= kMaxCommands) {
+    return Refuse(name,
+                  fmt::format("{}: is not read; at most {} commands are", file, kMaxCommands));
+  }
+  if (IsWritableByAll(file)) {
+    return Refuse(name, fmt::format("{}: can be written by everybody, who could have this agent "
+                                    "execute anything; chmod o-w it",
+                                    file));
+  }
+  const Result<std::string> text = env.ReadFile(file);
+  if (!text.ok()) return Refuse(name, text.status().message());
+  FileReading reading = ReadCommandFile(*text, name);
+  for (const yaml::Problem& problem : reading.problems) Refuse(name, problem.Format(file));
+  if (reading.command) {
+    broken_.erase(name);
+    commands_.emplace(name, *std::move(reading.command));
+  }
+}
+
+void CommandFolder::Refuse(const std::string& command, std::string problem) {
+  broken_.emplace(command, problem);
+  problems_.push_back(std::move(problem));
+}
+
+Result<const Command*> CommandFolder::Find(std::string_view name) const {
+  if (const auto found = commands_.find(name); found != commands_.end()) return &found->second;
+  if (const auto broken = broken_.find(name); broken != broken_.end()) {
+    return FailedPrecondition(
+        fmt::format("command {} is not allowed, for its file is broken: {}", name, broken->second));
+  }
+  std::string remedy = fmt::format("a file {}/{}.yaml allows it",
+                                   path_.empty() ? std::string("commands.d") : path_, name);
+  if (FindPreset(name) != nullptr) remedy += fmt::format(": `{0}: {{ preset: {0} }}`", name);
+  return NotFound(fmt::format("command {:.80} is not allowed here; {}", name, remedy));
+}
+
+Result<std::string> FindProgram(const Command& command) {
+  const std::string& program = command.argv[0];
+  if (program.front() == '/') {
+    if (MayBeExecuted(program)) return program;
+    return Missing(command);
+  }
+  for (std::string_view rest = kProgramPath; !rest.empty();) {
+    const size_t end = std::min(rest.find(':'), rest.size());
+    std::string path = fmt::format("{}/{}", rest.substr(0, end), program);
+    if (MayBeExecuted(path)) return path;
+    rest.remove_prefix(std::min(end + 1, rest.size()));
+  }
+  return Missing(command);
+}
+
+Result<std::string> HashProgram(Env& env, const std::string& path) {
+  PIPEYARD_ASSIGN_OR_RETURN(const uint64_t size, env.FileSize(path));
+  if (size > kMaxProgramBytes) {
+    return ResourceExhausted(fmt::format("{} is {} bytes long; a program of at most {} was meant",
+                                         path, size, kMaxProgramBytes));
+  }
+  PIPEYARD_ASSIGN_OR_RETURN(const std::string content, env.ReadFile(path));
+  return settings::Sha256Hex(content);
+}
+
+std::map<std::string, std::string> CommandFacts(Env& env, const CommandFolder& folder) {
+  std::map<std::string, std::string> facts;
+  for (const auto& [name, command] : folder.commands()) {
+    facts[settings::SignatureFact(name)] = settings::FormatSignature(command.parameters);
+    std::string& program = facts[settings::ProgramFact(name)];
+    const Result<std::string> path = FindProgram(command);
+    const Result<std::string> hash = path.ok() ? HashProgram(env, *path) : path;
+    program = hash.ok() ? fmt::format("{} sha256:{}", *path, *hash)
+                        : fmt::format("{}{}", settings::kMissingProgram, hash.status().message());
+  }
+  for (const auto& [name, problem] : folder.broken()) {
+    if (!settings::IsCommandWord(name)) continue;
+    facts[settings::ProgramFact(name)] =
+        fmt::format("{}its file is broken: {}", settings::kMissingProgram, problem);
+  }
+  return facts;
+}
+
+}  // namespace pipeyard::commands

@@ -1,0 +1,226 @@
+#include "workloads/worker/run_command.h"
+
+#include <fmt/format.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <ctime>
+#include <fstream>
+#include <iterator>
+#include <memory>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/env.h"
+#include "base/printable.h"
+#include "base/process.h"
+#include "workloads/commands/command_request.h"
+#include "workloads/commands/read_rules.h"
+#include "workloads/load/judgement.h"
+
+namespace pipeyard::worker {
+namespace {
+
+using commands::ProgramOutput;
+using load::Failed;
+using load::Judgement;
+using load::NotApplicable;
+
+// The agent's trial_timeout ends a longer one.
+constexpr Nanos kForEver = Minutes(8 * 24 * 60);
+// Of each stream; the agent keeps 64 KiB of ours, with the result's text behind it.
+constexpr size_t kRepeatedBytes = size_t{48} << 10;
+// Of stderr in a reason.
+constexpr size_t kQuotedBytes = 600;
+constexpr char kSelf[] = "/proc/self/exe";
+constexpr Nanos kKillPatience = Seconds(5);
+constexpr Nanos kLookAgainAfter = Milliseconds(5);
+
+struct Files {
+  explicit Files(const std::string& folder)
+      : standard_output(folder + "/program.stdout"), standard_error(folder + "/program.stderr") {}
+  std::string standard_output;
+  std::string standard_error;
+};
+
+std::string_view Tail(std::string_view text, size_t bytes) {
+  return text.substr(text.size() - std::min(text.size(), bytes));
+}
+
+void Repeat(std::FILE* stream, std::string_view text) {
+  const std::string_view tail = Tail(text, kRepeatedBytes);
+  if (tail.size() < text.size()) {
+    std::fprintf(stream, "[%zu bytes before]\n", text.size() - tail.size());
+  }
+  std::fwrite(tail.data(), 1, tail.size(), stream);
+  if (!tail.empty() && tail.back() != '\n') std::fputc('\n', stream);
+  std::fflush(stream);
+}
+
+// Processes whose parent this one is: what the program left behind was given to us.
+std::vector<pid_t> Children() {
+  std::vector<pid_t> children;
+  std::ifstream file(fmt::format("/proc/self/task/{}/children", ::getpid()));
+  for (pid_t pid = 0; file >> pid;) children.push_back(pid);
+  return children;
+}
+
+// Kills what outlived the program, in whatever process group or session it hides. Returns how many.
+size_t KillDescendants() {
+  size_t num_killed = 0;
+  const MonotonicTime deadline = SystemClock().Now() + kKillPatience;
+  for (;;) {
+    const std::vector<pid_t> children = Children();
+    for (const pid_t pid : children) ::kill(pid, SIGKILL);
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) ++num_killed;
+    if (children.empty() || SystemClock().Now() >= deadline) return num_killed;
+    const timespec pause{0, kLookAgainAfter.count()};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+void AddCounter(v1::WorkerResult& result, const char* name, const char* unit, int64_t value) {
+  v1::Counter& counter = *result.add_counters();
+  counter.set_name(name);
+  counter.set_unit(unit);
+  counter.set_value(value);
+}
+
+// Empty where it cannot be read; the rules say so then.
+std::string ReadOrEmpty(const std::string& path) {
+  Result<uint64_t> size = PosixEnv().FileSize(path);
+  if (!size.ok()) return {};
+  if (*size <= commands::kMaxOutputBytes) {
+    Result<std::string> text = PosixEnv().ReadFile(path);
+    return text.ok() ? *std::move(text) : std::string();
+  }
+  // One byte over the limit is refused by the rules without holding the rest.
+  std::string text(commands::kMaxOutputBytes + 1, '\0');
+  std::ifstream file(path, std::ios::binary);
+  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  return text;
+}
+
+ProgramOutput Collect(const Files& files, const std::string& folder) {
+  ProgramOutput output;
+  output.standard_output = ReadOrEmpty(files.standard_output);
+  output.standard_error = ReadOrEmpty(files.standard_error);
+  const std::string path = commands::OutputPath(folder);
+  if (PosixEnv().Exists(path)) output.file = ReadOrEmpty(path);
+  return output;
+}
+
+Judgement JudgeExit(const v1::CommandToRun& command, const ExitStatus& exit,
+                    const ProgramOutput& output) {
+  std::string what = fmt::format("{} ended with {}", command.name(), exit.ToString());
+  if (exit.signal != 0) what = fmt::format("{} was {}", command.name(), exit.ToString());
+  std::string_view said =
+      output.standard_error.empty() ? output.standard_output : output.standard_error;
+  while (said.ends_with('\n')) said.remove_suffix(1);
+  if (!said.empty()) what += ": " + std::string(Tail(said, kQuotedBytes));
+  return Failed(exit.signal != 0 ? "program_killed" : "program_exit", what);
+}
+
+Judgement FillMetrics(const std::vector<commands::ReadRule>& rules, const ProgramOutput& output,
+                      v1::WorkerResult& result) {
+  std::string lacking;
+  for (const commands::Reading& reading : commands::ReadMetrics(rules, output)) {
+    if (!reading.status.ok()) {
+      lacking += (lacking.empty() ? "" : "; ") + reading.status.message();
+      continue;
+    }
+    v1::Metric& metric = *result.add_metrics();
+    metric.set_name(reading.metric);
+    metric.set_unit(reading.unit);
+    metric.set_better(commands::DirectionFromWord(reading.better));
+    metric.set_reducer(commands::kReducer);
+    metric.set_value(reading.value);
+  }
+  if (lacking.empty()) return {};
+  return Failed("missing_metric", lacking);
+}
+
+// By `launch`, so that the program dies with this process.
+Judgement Spawn(const v1::CommandToRun& command, const Files& files, const std::string& attempt_id,
+                std::unique_ptr<Process>& process) {
+  const std::string& folder = command.folder();
+  if (::access(command.arguments(0).c_str(), X_OK) != 0) {
+    return NotApplicable("program_missing",
+                         ErrnoStatus("execute " + command.arguments(0), errno).message());
+  }
+  SpawnOptions spawn;
+  spawn.argv = {kSelf, "launch", "--parent", fmt::format("{}", ::getpid()), "--program", "--"};
+  spawn.argv.insert(spawn.argv.end(), command.arguments().begin(), command.arguments().end());
+  spawn.environment = {fmt::format("PATH={}", commands::kProgramPath), "LC_ALL=C", "HOME=" + folder,
+                       "TMPDIR=" + folder, commands::AttemptVariable(attempt_id)};
+  spawn.stdout_path = files.standard_output;
+  spawn.stderr_path = files.standard_error;
+  spawn.working_directory = folder;
+  // Ours, so that whoever kills this attempt's group reaches the program.
+  spawn.new_process_group = false;
+  Result<std::unique_ptr<Process>> spawned = Process::Spawn(spawn);
+  if (spawned.ok()) {
+    process = *std::move(spawned);
+    return {};
+  }
+  return Failed("no_process", spawned.status().message());
+}
+
+Judgement Run(const v1::CommandToRun& command, const std::string& attempt_id,
+              v1::WorkerResult& result) {
+  const std::string& folder = command.folder();
+  const Result<std::vector<commands::ReadRule>> rules = commands::RulesFromProto(command);
+  if (!rules.ok()) return Failed("internal", rules.status().message());
+  if (command.arguments().empty()) return Failed("internal", "the request has no arguments");
+  if (rules->empty()) {
+    return Failed("not_supported",
+                  fmt::format("command {} has no read rules, so nothing can be measured by it",
+                              command.name()));
+  }
+  v1::ResolvedValue& program = *result.add_resolved();
+  program.set_name("program_sha256");
+  program.set_as_written(command.arguments(0));
+  program.set_resolved(command.program_sha256());
+  if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
+    return Failed("internal", ErrnoStatus("prctl PR_SET_CHILD_SUBREAPER", errno).message());
+  }
+  const Files files(folder);
+  std::unique_ptr<Process> process;
+  const MonotonicTime started = SystemClock().Now();
+  if (Judgement spawned = Spawn(command, files, attempt_id, process); !spawned.ok()) return spawned;
+  const Result<std::optional<ExitStatus>> exit = process->Wait(kForEver);
+  const Nanos wall_time = SystemClock().Now() - started;
+  const size_t num_left = KillDescendants();
+  if (!exit.ok()) return Failed("internal", exit.status().message());
+  if (!exit->has_value()) return Failed("hung", command.name() + " does not end");
+  AddCounter(result, "wall_time", "ns", wall_time.count());
+  AddCounter(result, "user_time", "ns", (*exit)->user_time.count());
+  AddCounter(result, "system_time", "ns", (*exit)->system_time.count());
+  AddCounter(result, "exit_status", "count", (*exit)->exit_code);
+  AddCounter(result, "processes_left", "count", static_cast<int64_t>(num_left));
+  const ProgramOutput output = Collect(files, folder);
+  Repeat(stdout, output.standard_output);
+  Repeat(stderr, output.standard_error);
+  if (!(*exit)->ok()) return JudgeExit(command, **exit, output);
+  return FillMetrics(*rules, output, result);
+}
+
+}  // namespace
+
+v1::WorkerResult RunCommand(const v1::CommandToRun& command, const std::string& attempt_id) {
+  v1::WorkerResult result;
+  const Judgement judgement = Run(command, attempt_id, result);
+  result.set_outcome(judgement.outcome);
+  result.set_reason_code(judgement.reason_code);
+  // It may quote what the program printed, which need not be text.
+  result.set_reason_text(EscapeControls(judgement.reason_text));
+  return result;
+}
+
+}  // namespace pipeyard::worker

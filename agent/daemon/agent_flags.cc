@@ -114,6 +114,10 @@ Result<AgentFlags> ReadFlags(const options::Parsed& parsed) {
   if (parsed.Has("worker")) {
     PIPEYARD_ASSIGN_OR_RETURN(flags.worker_program, AbsolutePath(parsed.Get("worker")));
   }
+  flags.has_commands_folder = parsed.Has("commands");
+  if (flags.has_commands_folder && parsed.Get("commands").empty()) {
+    return InvalidArgument("--commands: a folder was meant");
+  }
   PIPEYARD_ASSIGN_OR_RETURN(
       flags.commands_folder,
       AbsolutePath(parsed.Has("commands") ? parsed.Get("commands")

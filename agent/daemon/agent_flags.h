@@ -16,8 +16,9 @@ struct AgentFlags {
   std::string state_folder;  // absolute
   std::string controller;    // HOST:PORT
   std::string name;
-  std::string worker_program;   // absolute; empty: beside the agent's own program
-  std::string commands_folder;  // absolute
+  std::string worker_program;        // absolute; empty: beside the agent's own program
+  std::string commands_folder;       // absolute
+  bool has_commands_folder = false;  // it was named, not the usual one
   std::string trial_lock_path;
   Nanos trial_lock_timeout{0};
   uint64_t min_free_bytes = 0;

@@ -88,7 +88,11 @@ void LogRecovery(const spool::RecoveryCounts& counts) {
       counts.num_unreadable);
 }
 
-void LogCommands(const commands::CommandFolder& commands) {
+void LogCommands(const AgentFlags& flags, const commands::CommandFolder& commands) {
+  if (flags.has_commands_folder && !PosixEnv().Exists(flags.commands_folder)) {
+    Log(LogLevel::kWarning, "commands", "{} is not there, so no command is allowed",
+        flags.commands_folder);
+  }
   for (const std::string& problem : commands.problems()) {
     Log(LogLevel::kWarning, "commands", "{}", problem);
   }
@@ -101,17 +105,17 @@ void LogCommands(const commands::CommandFolder& commands) {
 }
 
 // Of the host and of its commands.
-host::HostFactsReport ReadFacts(const commands::CommandFolder& commands) {
+host::HostFactsReport ReadFacts(const commands::CommandFolder& commands,
+                                commands::ProgramHashes& hashes) {
   host::HostFactsReport report = host::ReadHostFacts();
-  for (auto& [name, value] : commands::CommandFacts(PosixEnv(), commands)) {
+  for (auto& [name, value] : commands::CommandFacts(commands, hashes)) {
     (*report.facts.mutable_more())[name] = value;
   }
   return report;
 }
 
 v1::Hello MakeHello(const AgentFlags& flags, const std::string& agent_id,
-                    const std::string& boot_id, const commands::CommandFolder& commands,
-                    IdSource& ids) {
+                    const std::string& boot_id, const v1::HostFacts& facts, IdSource& ids) {
   v1::Hello hello;
   hello.set_agent_id(agent_id);
   hello.set_name(flags.name);
@@ -119,9 +123,7 @@ v1::Hello MakeHello(const AgentFlags& flags, const std::string& agent_id,
   hello.set_agent_version(options::Version());
   hello.set_instance_id(ids.Next());
   for (const std::string& pair : runner::Capabilities()) hello.add_capabilities(pair);
-  host::HostFactsReport report = ReadFacts(commands);
-  for (const std::string& problem : report.problems) Log(LogLevel::kWarning, "host", "{}", problem);
-  *hello.mutable_facts() = std::move(report.facts);
+  *hello.mutable_facts() = facts;
   return hello;
 }
 
@@ -146,7 +148,11 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
   // Read once: what a controller is told and what is run are the same.
   const commands::CommandFolder commands =
       commands::CommandFolder::Read(env, flags.commands_folder);
-  LogCommands(commands);
+  LogCommands(flags, commands);
+
+  commands::ProgramHashes hashes(env);
+  const host::HostFactsReport report = ReadFacts(commands, hashes);
+  for (const std::string& problem : report.problems) Log(LogLevel::kWarning, "host", "{}", problem);
 
   FinishedAgent finished;
   SerialExecutor executor("agent");
@@ -154,7 +160,7 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
   Agent agent(executor, disk, clock, env, paths, *spool,
               {.boot_id = boot_id,
                .trial_lock_timeout = flags.trial_lock_timeout,
-               .read_facts = [&commands] { return ReadFacts(commands).facts; },
+               .read_facts = [&commands, &hashes] { return ReadFacts(commands, hashes).facts; },
                .commands = &commands},
               [&finished](const Agent::Finish& finish) { finished.Set(finish); });
   auto runner = std::make_unique<runner::WorkerRunner>(
@@ -177,7 +183,7 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
               }});
   grpc_edge::AgentDialer dialer(executor, flags.controller);
   session::AgentSession session(executor, clock, dialer, agent, agent,
-                                MakeHello(flags, folder->agent_id(), boot_id, commands, ids),
+                                MakeHello(flags, folder->agent_id(), boot_id, report.facts, ids),
                                 {.welcome_timeout = flags.welcome_timeout,
                                  .backoff_max = flags.backoff_max,
                                  .seed = std::hash<std::string>{}(folder->agent_id()) ^

@@ -120,7 +120,6 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
   evidence.started_utc = clock_.UtcNow();
   v1::WorkerRequest request;
   Execute(assign, request, evidence);
-  if (request.has_command() && evidence.was_started) KillPrograms(assign.attempt_id());
   evidence.ended_utc = clock_.UtcNow();
 
   std::vector<v1::Output> outputs;
@@ -204,6 +203,8 @@ void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
     Log(LogLevel::kError, kRoom, "attempt {}: {}", assign.attempt_id(), watched.message());
   }
   evidence.elapsed = clock_.Now() - spawned_at;
+  // While the machine's lock is held: the next trial is not to run beside them.
+  if (request.has_command()) KillPrograms(assign.attempt_id());
   CollectResult(paths, evidence);
 }
 

@@ -1,6 +1,4 @@
 // The runner with real processes: a small program stands in for the worker (test_worker.h).
-#include "agent/runner/worker_runner.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <signal.h>
@@ -9,109 +7,18 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <deque>
-
-#include "agent/runner/assign_check.h"
+#include "agent/runner/judge.h"
 #include "agent/runner/leftover.h"
 #include "agent/runner/reasons.h"
 #include "agent/runner/test_worker.h"
 #include "agent/runner/testing_assign.h"
+#include "agent/runner/worker_runner_fixture.h"
 #include "workloads/commands/command_request.h"
 
 namespace pipeyard::runner {
 namespace {
 
 using testing::HasSubstr;
-
-// What the runner told, handed from its thread to the test's.
-class Heard {
- public:
-  AttemptRunner::Events Events() {
-    return {.on_started =
-                [this](const std::string& attempt_id) {
-                  MutexLock lock(mutex_);
-                  started_.push_back(attempt_id);
-                  changed_.NotifyAll();
-                },
-            .on_ended =
-                [this](EndedAttempt ended) {
-                  MutexLock lock(mutex_);
-                  ended_.push_back(std::move(ended));
-                  changed_.NotifyAll();
-                }};
-  }
-  // Wait as long as the test may take.
-  std::string NextStarted() {
-    MutexLock lock(mutex_);
-    while (started_.empty()) changed_.Wait(mutex_);
-    std::string id = started_.front();
-    started_.pop_front();
-    return id;
-  }
-  EndedAttempt NextEnded() {
-    MutexLock lock(mutex_);
-    while (ended_.empty()) changed_.Wait(mutex_);
-    EndedAttempt ended = std::move(ended_.front());
-    ended_.pop_front();
-    return ended;
-  }
-  size_t num_started() {
-    MutexLock lock(mutex_);
-    return started_.size();
-  }
-
- private:
-  Mutex mutex_;
-  CondVar changed_;
-  std::deque<std::string> started_ GUARDED_BY(mutex_);
-  std::deque<EndedAttempt> ended_ GUARDED_BY(mutex_);
-};
-
-class WorkerRunnerTest : public testing::Test {
- protected:
-  void SetUp() override {
-    char name[] = "/tmp/pipeyard-runner.XXXXXX";
-    ASSERT_NE(::mkdtemp(name), nullptr);
-    folder_ = name;
-    options_.worker_program = PIPEYARD_TEST_WORKER;
-    options_.trial_lock_path = folder_ + "/trial-lock";
-    options_.attempts_folder = folder_ + "/attempts";
-    options_.boot_id = "01931c2e-0000-4000-8000-00000000b007";
-    Restart();
-  }
-  void TearDown() override {
-    runner_.reset();
-    EXPECT_TRUE(PosixEnv().RemoveTree(folder_).ok());
-  }
-  void Restart() {
-    runner_.reset();
-    runner_ = std::make_unique<WorkerRunner>(PosixEnv(), SystemClock(), options_, heard_.Events());
-  }
-  v1::Assign Assign(TestWorkerAct act, int number = 1) {
-    v1::Assign assign = TestAssign(number);
-    assign.set_seed(static_cast<uint64_t>(act));
-    return assign;
-  }
-  v1::AttemptEnd EndOf(TestWorkerAct act) {
-    runner_->Run(Assign(act));
-    return heard_.NextEnded().frames.back().end();
-  }
-  agent::AttemptPaths Paths(int number = 1) {
-    return agent::AttemptPaths(options_.attempts_folder, TestAssign(number).attempt_id());
-  }
-  // Held until the descriptor is closed.
-  int TakeTrialLock() {
-    const Result<int> fd = OpenTrialLockFile(options_.trial_lock_path);
-    EXPECT_TRUE(fd.ok());
-    EXPECT_EQ(::flock(*fd, LOCK_EX), 0);
-    return *fd;
-  }
-
-  std::string folder_;
-  WorkerRunnerOptions options_;
-  Heard heard_;
-  std::unique_ptr<WorkerRunner> runner_;
-};
 
 TEST_F(WorkerRunnerTest, ResultOfTheWorkerBecomesTheFinalFrame) {
   runner_->Run(Assign(TestWorkerAct::kVoid));
@@ -320,84 +227,6 @@ TEST_F(WorkerRunnerTest, ProgramsOfAnAttemptAreFoundByTheirEnvironment) {
   const auto exit = (*process)->Wait(Seconds(60));
   ASSERT_TRUE(exit.ok() && exit->has_value());
   EXPECT_EQ((*exit)->signal, SIGKILL);
-}
-
-class RunnerCommandTest : public WorkerRunnerTest {
- protected:
-  void Allow(const std::string& name, const std::string& text) {
-    ASSERT_TRUE(PosixEnv().CreateDirs(folder_ + "/commands.d").ok());
-    ASSERT_TRUE(PosixEnv()
-                    .WriteFileAtomic(folder_ + "/commands.d/" + name + ".yaml", name + ": " + text)
-                    .ok());
-    commands_ = commands::CommandFolder::Read(PosixEnv(), folder_ + "/commands.d");
-    options_.commands = &commands_;
-    Restart();
-  }
-  v1::AttemptEnd EndOfCommand(std::map<std::string, settings::Value> given) {
-    v1::Assign assign = Assign(TestWorkerAct::kVoid);
-    *assign.mutable_variant() =
-        settings::ToProto(settings::MakeVariant("command", "command", given).value());
-    runner_->Run(assign);
-    return heard_.NextEnded().frames.back().end();
-  }
-
-  commands::CommandFolder commands_;
-};
-
-TEST_F(RunnerCommandTest, TheWorkerGetsTheResolvedCommand) {
-  Allow("bench",
-        "{ argv: [/bin/sh, '{n}'], parameters: { n: { type: int } }, read: { n: { regex: "
-        "'(.*)', unit: count } } }");
-
-  EXPECT_EQ(
-      EndOfCommand({{"command", std::string("bench")}, {"n", std::string("7")}}).reason_code(),
-      "test");
-
-  v1::WorkerRequest request;
-  ASSERT_TRUE(request.ParseFromString(*PosixEnv().ReadFile(Paths().Request())));
-  EXPECT_EQ(request.command().arguments(0), "/bin/sh");
-  EXPECT_EQ(request.command().arguments(1), "7");
-  EXPECT_EQ(request.command().program_sha256().size(), 64u);
-  EXPECT_EQ(request.command().folder(), Paths().Work());
-}
-
-TEST_F(RunnerCommandTest, WhatIsNotAllowedOrNotThereIsNotApplicable) {
-  Allow("gone", "{ argv: [/nope/gone], read: { n: { regex: '(.*)', unit: count } } }");
-
-  const v1::AttemptEnd unknown = EndOfCommand({{"command", std::string("other")}});
-  const v1::AttemptEnd missing = EndOfCommand({{"command", std::string("gone")}});
-
-  EXPECT_EQ(unknown.outcome(), v1::OUTCOME_NOT_APPLICABLE);
-  EXPECT_EQ(unknown.reason_code(), kCommandNotAllowed);
-  EXPECT_EQ(missing.outcome(), v1::OUTCOME_NOT_APPLICABLE);
-  EXPECT_EQ(missing.reason_code(), kProgramMissing);
-  EXPECT_THAT(missing.reason_text(), HasSubstr("/nope/gone is not there"));
-  EXPECT_EQ(heard_.num_started(), 0u);
-}
-
-TEST_F(RunnerCommandTest, AssignmentsAreCheckedAgainstTheFolder) {
-  Allow("bench",
-        "{ argv: [/bin/sh, '{n}'], parameters: { n: { type: int, max: 9 } }, read: { n: { "
-        "regex: '(.*)', unit: count } } }");
-  Allow("silent", "{ argv: [/bin/true] }");
-  const struct {
-    std::map<std::string, settings::Value> given;
-    const char* message;
-  } cases[] = {
-      {{{"command", std::string("bench")}, {"n", std::string("9")}}, ""},
-      {{{"command", std::string("bench")}, {"n", std::string("10")}},
-       "command bench: n: 10 is out of range; 0 to 9 was meant"},
-      {{{"command", std::string("bench")}}, "command bench: its parameter n has no default"},
-      {{{"command", std::string("nope")}}, "command nope is not allowed here; a file "},
-      {{{"command", std::string("silent")}}, "command silent has no read rules"},
-  };
-  for (const auto& c : cases) {
-    v1::Assign assign = TestAssign(1);
-    *assign.mutable_variant() =
-        settings::ToProto(settings::MakeVariant("command", "command", c.given).value());
-    EXPECT_THAT(CheckAssign(assign, &commands_).message(), testing::StartsWith(c.message));
-    EXPECT_FALSE(CheckAssign(assign, nullptr).ok()) << "without a folder nothing is allowed";
-  }
 }
 
 TEST(OpenTrialLockFile, MakesAFileThatOtherUsersCanOpen) {

@@ -125,13 +125,26 @@ Result<std::string> HashProgram(Env& env, const std::string& path) {
   return settings::Sha256Hex(content);
 }
 
-std::map<std::string, std::string> CommandFacts(Env& env, const CommandFolder& folder) {
+Result<std::string> ProgramHashes::Hash(const std::string& path) {
+  struct stat status {};
+  if (::stat(path.c_str(), &status) != 0) return ErrnoStatus("stat " + path, errno);
+  std::string identity = fmt::format("{} {} {} {}.{}", status.st_dev, status.st_ino, status.st_size,
+                                     status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
+  Known& known = known_[path];
+  if (known.identity == identity) return known.hash;
+  PIPEYARD_ASSIGN_OR_RETURN(known.hash, HashProgram(env_, path));
+  known.identity = std::move(identity);
+  return known.hash;
+}
+
+std::map<std::string, std::string> CommandFacts(const CommandFolder& folder,
+                                                ProgramHashes& hashes) {
   std::map<std::string, std::string> facts;
   for (const auto& [name, command] : folder.commands()) {
     facts[settings::SignatureFact(name)] = settings::FormatSignature(command.parameters);
     std::string& program = facts[settings::ProgramFact(name)];
     const Result<std::string> path = FindProgram(command);
-    const Result<std::string> hash = path.ok() ? HashProgram(env, *path) : path;
+    const Result<std::string> hash = path.ok() ? hashes.Hash(*path) : path;
     program = hash.ok() ? fmt::format("{} sha256:{}", *path, *hash)
                         : fmt::format("{}{}", settings::kMissingProgram, hash.status().message());
   }

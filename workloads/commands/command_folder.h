@@ -58,7 +58,28 @@ Result<std::string> FindProgram(const Command& command);
 // SHA-256 of the program's file, 64 hex digits. Errors: as reading a file.
 Result<std::string> HashProgram(Env& env, const std::string& path);
 
+// Hashes that need no second reading of a file that is still the same: by inode, size and time of
+// change. For facts, which are told again and again; what runs is always hashed anew.
+//
+// Thread safety: thread-compatible. Ownership: borrows the Env.
+class ProgramHashes {
+ public:
+  explicit ProgramHashes(Env& env) : env_(env) {}
+
+  // As HashProgram().
+  Result<std::string> Hash(const std::string& path);
+
+ private:
+  struct Known {
+    std::string identity;
+    std::string hash;
+  };
+
+  Env& env_;
+  std::map<std::string, Known> known_;  // by path
+};
+
 // What a host tells of its commands (proto/settings/command_parameters.h): by fact.
-std::map<std::string, std::string> CommandFacts(Env& env, const CommandFolder& folder);
+std::map<std::string, std::string> CommandFacts(const CommandFolder& folder, ProgramHashes& hashes);
 
 }  // namespace pipeyard::commands

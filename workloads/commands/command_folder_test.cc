@@ -80,7 +80,8 @@ TEST_F(CommandFolderTest, FactsTellSignatureProgramAndWhatIsMissing) {
   Write("gone.yaml", "gone: { argv: [/nope/gone], package: gone-tools }");
   Write("bad.yaml", "bad: { argv: [x/y] }");
 
-  const std::map<std::string, std::string> facts = CommandFacts(PosixEnv(), Read());
+  ProgramHashes hashes(PosixEnv());
+  const std::map<std::string, std::string> facts = CommandFacts(Read(), hashes);
 
   EXPECT_EQ(facts.at("command.good"), "n:int:0..9223372036854775807=1");
   EXPECT_THAT(facts.at("command.good.program"),
@@ -90,6 +91,20 @@ TEST_F(CommandFolderTest, FactsTellSignatureProgramAndWhatIsMissing) {
                         "package gone-tools"));
   EXPECT_THAT(facts.at("command.bad.program"), HasSubstr("missing: its file is broken: "));
   EXPECT_FALSE(facts.contains("command.bad"));
+}
+
+TEST_F(CommandFolderTest, AProgramThatChangedIsHashedAnew) {
+  const std::string path = path_ + "/program";
+  Write("program", "one");
+  ProgramHashes hashes(PosixEnv());
+  const std::string before = hashes.Hash(path).value();
+  EXPECT_EQ(hashes.Hash(path).value(), before);
+
+  Write("program", "two");
+
+  EXPECT_NE(hashes.Hash(path).value(), before);
+  EXPECT_EQ(hashes.Hash(path).value(), HashProgram(PosixEnv(), path).value());
+  EXPECT_EQ(hashes.Hash(path_ + "/none").status().code(), StatusCode::kNotFound);
 }
 
 TEST_F(CommandFolderTest, AResolvedCommandNamesTheProgramByPathAndContent) {

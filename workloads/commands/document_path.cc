@@ -16,6 +16,7 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr size_t kShownBytes = 60;
+constexpr int kMaxDepth = 200;
 
 Status BadPath(std::string_view path) {
   return InvalidArgument(
@@ -51,6 +52,26 @@ Status Missing(const std::vector<PathStep>& path, size_t step) {
       fmt::format("{} has no {}", walked.empty() ? "the document" : walked, StepText(path[step])));
 }
 
+// Keeps from the parser what no report looks like and would take memory without end. Brackets
+// within texts do not count.
+bool IsTooDeep(std::string_view json) {
+  int depth = 0;
+  bool is_in_text = false;
+  for (size_t i = 0; i < json.size(); ++i) {
+    const char c = json[i];
+    if (is_in_text && c == '\\') {
+      ++i;
+    } else if (c == '"') {
+      is_in_text = !is_in_text;
+    } else if (!is_in_text && (c == '[' || c == '{')) {
+      if (++depth > kMaxDepth) return true;
+    } else if (!is_in_text && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
+  return false;
+}
+
 }  // namespace
 
 Result<std::vector<PathStep>> ParsePath(std::string_view path) {
@@ -80,6 +101,9 @@ Result<std::vector<PathStep>> ParsePath(std::string_view path) {
 }
 
 Result<double> NumberInJson(std::string_view text, const std::vector<PathStep>& path) {
+  if (IsTooDeep(text)) {
+    return InvalidArgument(fmt::format("is nested more than {} levels deep", kMaxDepth));
+  }
   const Json document = Json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (document.is_discarded()) return InvalidArgument("is no valid JSON");
   const Json* at = &document;

@@ -4,6 +4,7 @@
 #include <regex.h>
 
 #include <array>
+#include <cmath>
 
 #include "base/utf8.h"
 #include "workloads/commands/document_path.h"
@@ -129,10 +130,13 @@ std::vector<Reading> ReadMetrics(const std::vector<ReadRule>& rules, const Progr
     }
     reading.unit = std::string(unit->base);
     const Result<double> number = ReadNumber(rule, output);
-    if (number.ok()) {
-      reading.value = *number * unit->factor;
-    } else {
+    if (!number.ok()) {
       reading.status = number.status().WithContext(rule.metric);
+    } else if (const double value = *number * unit->factor; std::isfinite(value)) {
+      reading.value = value;
+    } else {
+      reading.status =
+          OutOfRange(fmt::format("{}: {} {} is too large", rule.metric, *number, rule.unit));
     }
   }
   return readings;

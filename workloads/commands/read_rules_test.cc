@@ -108,12 +108,25 @@ TEST(ReadMetrics, SaysWhyAPathLeadsToNoNumber) {
       {R"({"lat":[0]})", "p99: .lat[1].p99 of stdout: .lat has no [1]\n"},
       {R"({"lat":{}})", "p99: .lat[1].p99 of stdout: .lat has no [1]\n"},
       {R"([1])", "p99: .lat[1].p99 of stdout: the document has no .lat\n"},
+      {R"({"[[[\"[[":1,"lat":[0,{"p99":2}]})", "p99=2000 ns \n"},
       {"{", "p99: .lat[1].p99 of stdout: is no valid JSON\n"},
       {"", "p99: .lat[1].p99 of stdout: is no valid JSON\n"},
   };
   for (const auto& c : cases) {
     EXPECT_EQ(Told({rule}, {c.text, "", std::nullopt}), c.told) << c.text;
   }
+}
+
+TEST(ReadMetrics, RefusesADocumentThatIsNestedPastAllReason) {
+  const std::string deep(1'000'000, '[');
+  const ReadRule json{.metric = "a", .kind = ReadRule::Kind::kJson, .pattern = ".a", .unit = "s"};
+  ReadRule yaml = json;
+  yaml.kind = ReadRule::Kind::kYaml;
+
+  EXPECT_EQ(Told({json}, {deep, "", std::nullopt}),
+            "a: .a of stdout: is nested more than 200 levels deep\n");
+  EXPECT_NE(Told({yaml}, {deep, "", std::nullopt}).find("more than 64 levels are nested"),
+            std::string::npos);
 }
 
 TEST(ReadMetrics, ReadsEachRuleFromItsSource) {
@@ -140,6 +153,12 @@ TEST(ReadMetrics, AnUnknownUnitIsNamedWithTheKnownOnes) {
 
   EXPECT_NE(Told({rule}, {"1", "", std::nullopt}).find("unknown unit 'furlong'; one of ns, us"),
             std::string::npos);
+}
+
+TEST(ReadMetrics, AValueBeyondAllNumbersIsNone) {
+  const ReadRule rule{.metric = "a", .pattern = "(.*)", .unit = "GiB"};
+
+  EXPECT_EQ(Told({rule}, {"1e308", "", std::nullopt}), "a: 1e+308 GiB is too large\n");
 }
 
 TEST(CheckPattern, RefusesWhatWouldMeanSomethingElse) {

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/printable.h"
+#include "base/utf8.h"
 #include "proto/settings/sha256.h"
+#include "proto/yaml/node.h"
 #include "workloads/commands/command_file.h"
 #include "workloads/commands/presets.h"
 
@@ -23,10 +26,25 @@ bool MayBeExecuted(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-// Who writes the file decides what this user executes.
-bool IsWritableByAll(const std::string& path) {
+// Whether the file may be read and believed. What it says is executed as this user.
+Status CheckFile(const std::string& path) {
   struct stat status {};
-  return ::stat(path.c_str(), &status) == 0 && (status.st_mode & S_IWOTH) != 0;
+  if (::stat(path.c_str(), &status) != 0) return ErrnoStatus("stat " + path, errno);
+  if (!S_ISREG(status.st_mode)) return InvalidArgument(path + ": is no file");
+  if (static_cast<size_t>(status.st_size) > yaml::kMaxBytes) {
+    return InvalidArgument(
+        fmt::format("{}: is {} bytes long; at most {}", path, status.st_size, yaml::kMaxBytes));
+  }
+  if ((status.st_mode & S_IWOTH) == 0) return Status::Ok();
+  return InvalidArgument(path +
+                         ": can be written by everybody, who could have this agent execute "
+                         "anything; chmod o-w it");
+}
+
+// As a fact may be: short, one line, UTF-8.
+std::string FactText(const std::string& text) {
+  constexpr size_t kMaxFactBytes = 1000;
+  return std::string(FirstBytes(EscapeControls(text), kMaxFactBytes));
 }
 
 Status Missing(const Command& command) {
@@ -68,10 +86,8 @@ void CommandFolder::ReadFile(Env& env, const std::string& file_name) {
     return Refuse(name,
                   fmt::format("{}: is not read; at most {} commands are", file, kMaxCommands));
   }
-  if (IsWritableByAll(file)) {
-    return Refuse(name, fmt::format("{}: can be written by everybody, who could have this agent "
-                                    "execute anything; chmod o-w it",
-                                    file));
+  if (const Status checked = CheckFile(file); !checked.ok()) {
+    return Refuse(name, checked.message());
   }
   const Result<std::string> text = env.ReadFile(file);
   if (!text.ok()) return Refuse(name, text.status().message());
@@ -142,16 +158,17 @@ std::map<std::string, std::string> CommandFacts(const CommandFolder& folder,
   std::map<std::string, std::string> facts;
   for (const auto& [name, command] : folder.commands()) {
     facts[settings::SignatureFact(name)] = settings::FormatSignature(command.parameters);
-    std::string& program = facts[settings::ProgramFact(name)];
     const Result<std::string> path = FindProgram(command);
     const Result<std::string> hash = path.ok() ? hashes.Hash(*path) : path;
-    program = hash.ok() ? fmt::format("{} sha256:{}", *path, *hash)
-                        : fmt::format("{}{}", settings::kMissingProgram, hash.status().message());
+    facts[settings::ProgramFact(name)] = FactText(
+        hash.ok() ? fmt::format("{} sha256:{}", *path, *hash)
+                  : fmt::format("{}{}", settings::kMissingProgram, hash.status().message()));
   }
+  size_t num_broken = 0;
   for (const auto& [name, problem] : folder.broken()) {
-    if (!settings::IsCommandWord(name)) continue;
+    if (!settings::IsCommandWord(name) || ++num_broken > kMaxCommands) continue;
     facts[settings::ProgramFact(name)] =
-        fmt::format("{}its file is broken: {}", settings::kMissingProgram, problem);
+        FactText(fmt::format("{}its file is broken: {}", settings::kMissingProgram, problem));
   }
   return facts;
 }

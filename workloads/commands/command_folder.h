@@ -49,7 +49,7 @@ class CommandFolder {
 };
 
 // More files are not read: facts of all of them travel in one message.
-inline constexpr size_t kMaxCommands = 200;
+inline constexpr size_t kMaxCommands = 100;
 
 // Absolute path of the command's program. Errors: kNotFound: it is not there or may not be
 // executed; says which package has it.

@@ -68,6 +68,32 @@ TEST_F(CommandFolderTest, AFileThatEverybodyMayWriteIsRefused) {
   EXPECT_THAT(Read().Find("open").status().message(), HasSubstr("chmod o-w"));
 }
 
+TEST_F(CommandFolderTest, WhatIsNoFileOrTooLongIsRefusedUnread) {
+  ASSERT_EQ(::mkfifo((path_ + "/pipe.yaml").c_str(), 0600), 0);
+  ASSERT_TRUE(PosixEnv().CreateDirs(path_ + "/dir.yaml").ok());
+  Write("long.yaml", std::string((1 << 20) + 1, '#'));
+
+  const CommandFolder folder = Read();
+
+  EXPECT_THAT(folder.Find("pipe").status().message(), HasSubstr("pipe.yaml: is no file"));
+  EXPECT_THAT(folder.Find("dir").status().message(), HasSubstr("dir.yaml: is no file"));
+  EXPECT_THAT(folder.Find("long").status().message(), HasSubstr("is 1048577 bytes long"));
+}
+
+TEST_F(CommandFolderTest, FactsAreShortAndOfOneLineWhateverTheFolderIsCalled) {
+  const std::string folder = path_ + "/a\xff\nb" + std::string(200, 'x');
+  ASSERT_TRUE(PosixEnv().CreateDirs(folder).ok());
+  ASSERT_TRUE(PosixEnv().WriteFileAtomic(folder + "/bad.yaml", "bad: [").ok());
+  ProgramHashes hashes(PosixEnv());
+
+  const std::map<std::string, std::string> facts =
+      CommandFacts(CommandFolder::Read(PosixEnv(), folder), hashes);
+
+  const std::string& fact = facts.at("command.bad.program");
+  EXPECT_THAT(fact, HasSubstr("a\\xff\\nb"));
+  EXPECT_LE(fact.size(), 1000u);
+}
+
 TEST_F(CommandFolderTest, AFolderThatIsNotThereAllowsNothingAndIsNoProblem) {
   const CommandFolder folder = CommandFolder::Read(PosixEnv(), path_ + "/none");
 

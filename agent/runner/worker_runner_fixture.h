@@ -61,13 +61,16 @@ class Heard {
   std::deque<EndedAttempt> ended_ GUARDED_BY(mutex_);
 };
 
+// Path of the program that stands in for the worker (worker_runner_test.cc).
+std::string TestWorkerProgram();
+
 class WorkerRunnerTest : public testing::Test {
  protected:
   void SetUp() override {
     char name[] = "/tmp/pipeyard-runner.XXXXXX";
     ASSERT_NE(::mkdtemp(name), nullptr);
     folder_ = name;
-    options_.worker_program = PIPEYARD_TEST_WORKER;
+    options_.worker_program = TestWorkerProgram();
     options_.trial_lock_path = folder_ + "/trial-lock";
     options_.attempts_folder = folder_ + "/attempts";
     options_.boot_id = "01931c2e-0000-4000-8000-00000000b007";

@@ -16,6 +16,9 @@
 #include "workloads/commands/command_request.h"
 
 namespace pipeyard::runner {
+
+std::string TestWorkerProgram() { return PIPEYARD_TEST_WORKER; }
+
 namespace {
 
 using testing::HasSubstr;

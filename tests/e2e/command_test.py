@@ -169,6 +169,27 @@ limits: { attempts: 1, trial_timeout: 2s }
         self.assertEqual((row['metric'], row['unit'], row['better']), ('time', 'ns', 'lower'))
         self.assertGreater(row['a']['median'], 0)
 
+    def test_other_presets_read_their_programs_where_installed(self):
+        presets = {'stress-ng-pipe': ('stress-ng', 'seconds: 1', {'bogo_op_rate', 'write_rate'}),
+                   'perf-bench-sched-pipe': ('perf', 'loops: 1000', {'time', 'time_per_op', 'op_rate'}),
+                   'perf-bench-sched-messaging': ('perf', 'groups: 1, loops: 100, workers: threads', {'time'})}
+        presets = {name: preset for name, preset in presets.items() if shutil.which(preset[0])}
+        if not presets:
+            self.skipTest('neither stress-ng nor perf is installed: packages stress-ng, linux-perf')
+        for name in presets:
+            self.allow('host1', name, f'{name}: {{ preset: {name} }}')
+        self.fleet('host1')
+        for name, (_, parameters, metrics) in presets.items():
+            run = self.submit(f'sweep: {name}\nworkload: command\ncommand: {name}\nparameters: {{ {parameters} }}\n'
+                              'repetitions: { min: 1, max: 1 }\n')
+            self.finished(run)
+            attempt, = self.attempts(run)
+            self.assertEqual(attempt['outcome'], 'ok', attempt)
+            values = {m['metric']: m['value'] for m in attempt['metrics']}
+            self.assertEqual(set(values), metrics)
+            for metric, value in values.items():
+                self.assertGreater(value, 0, f'{name} {metric}')
+
     def test_command_needs_no_controller(self):
         folder = self.path('commands.d')
         os.makedirs(folder)

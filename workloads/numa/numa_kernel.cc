@@ -44,8 +44,9 @@ class SystemKernel final : public NumaKernel {
 }  // namespace
 
 NumaKernel& SystemNumaKernel() {
-  static SystemKernel kernel;
-  return kernel;
+  // Never destroyed: a thread that nothing ends may still use it while the process exits.
+  static SystemKernel* const kernel = new SystemKernel;
+  return *kernel;
 }
 
 }  // namespace pipeyard::numa

@@ -223,8 +223,8 @@ std::vector<BadSweep> BadSweeps() {
       {"ColonInValue", with("labels: { a: b: c }"), 9, "broken YAML"},
       {"MapAsKey", with("{ a: b }: c"), 9, "a key is a map"},
       // Parsed, and refused until it is executed.
-      {"LaterWorkload", Replaced(kGood, "workload: transfer", "workload: churn"), 2,
-       "workload: 'churn' is not supported yet"},
+      {"LaterWorkload", Replaced(kGood, "workload: transfer", "workload: fault"), 2,
+       "workload: 'fault' is not supported yet"},
       {"LaterPressure", Replaced(kGood, "[1, 2] }", "[1, 2], pressure: [none, stress-vm-50] }"), 5,
        "pressure: 'stress-vm-50' is not supported yet; its default is 'none'"},
       {"LaterAllocator", Replaced(kGood, "warmup: 0", "allocator: aged:1"), 4,

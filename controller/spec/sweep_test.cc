@@ -203,10 +203,7 @@ parameters: { workers: threads, pressure: none, allocator: fresh }
 }
 
 TEST(Sweep, GetsTheOnlyTargetOfItsWorkload) {
-  const ReadResult result = ReadSweep("sweep: s\nworkload: bulk\n", {});
-
-  ASSERT_EQ(result.problems.size(), 1u);
-  EXPECT_EQ(result.problems[0].what, "workload: 'bulk' is not supported yet");
+  EXPECT_EQ(Read("sweep: s\nworkload: bulk\n").variants[0].variant.target, "engine");
 }
 
 TEST(Set, ReplacesASettingOrAWholeFactor) {

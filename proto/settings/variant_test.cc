@@ -150,8 +150,8 @@ TEST(CheckSupported, NamesWhatIsNotExecutedYet) {
   EXPECT_EQ(CheckSupported(Made("kernel", {{"pressure", "stress-vm-50"}})).message(),
             "pressure: 'stress-vm-50' is not supported yet");
   EXPECT_EQ(CheckSupported(Made("kernel", {{"workers", "processes"}})), Status::Ok());
-  EXPECT_EQ(CheckSupported(Made("kernel", {}, "churn")).message(),
-            "workload 'churn' is not supported yet");
+  EXPECT_EQ(CheckSupported(Made("kernel", {}, "fault")).message(),
+            "workload 'fault' is not supported yet");
 }
 
 TEST(Wire, CarriesAVariantThereAndBack) {

@@ -55,8 +55,7 @@ Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
                          const Surroundings& surroundings, v1::WorkerResult& result) {
   result.set_emulated(IsEmulated(variant));
   if (Judgement fits = JudgeTasks(ReadTaskLimits(), load.num_workers()); !fits.ok()) return fits;
-  std::vector<MemoryLimit> memory =
-      surroundings.memory_limits ? surroundings.memory_limits() : ReadMemoryLimits();
+  std::vector<MemoryLimit> memory = MemoryLimitsOf(surroundings);
   const std::string buffers = fmt::format("{} message buffers of {}", load.num_workers(),
                                           FormatBytes(load.message_bytes()));
   if (Judgement fits = TakeMemory(load.num_workers() * load.message_bytes(), buffers, memory);

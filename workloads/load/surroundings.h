@@ -23,4 +23,8 @@ struct Surroundings {
   std::function<std::vector<MemoryLimit>()> memory_limits;
 };
 
+inline std::vector<MemoryLimit> MemoryLimitsOf(const Surroundings& surroundings) {
+  return surroundings.memory_limits ? surroundings.memory_limits() : ReadMemoryLimits();
+}
+
 }  // namespace pipeyard::load

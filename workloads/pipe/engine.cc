@@ -28,7 +28,7 @@ uint64_t DefaultArenaBytes(const EngineSetup& setup, uint64_t page_bytes) {
   uint64_t pages = kMarginPages + workers * kMaxPreallocated + makers * kSheafPages + list_pages;
   uint64_t num_pipes = setup.extra_pipes;
   uint64_t slots = setup.extra_slots;
-  uint64_t ring_slots = setup.extra_slots;
+  uint64_t ring_slots = setup.extra_slots + setup.extra_ring_slots;
   for (const PipeSetup& pipe : setup.pipes) {
     ++num_pipes;
     slots += SlotsForSize(pipe.bytes, page_bytes);

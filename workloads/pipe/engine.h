@@ -48,6 +48,8 @@ struct EngineSetup {
   // For pipes made later: how many of them live at once, and their slots in all.
   uint32_t extra_pipes = 0;
   uint64_t extra_slots = 0;
+  // Slots of later pipes beside those, which hold no data: of their rings alone.
+  uint64_t extra_ring_slots = 0;
   PipeLimits limits;
   uint32_t num_users = 1;  // at least 1
   // Nodes that may come online while the engine runs (memory::PageAllocator::OnlineNode).

@@ -1,8 +1,8 @@
 #include "workloads/load/bulk.h"
 
-#include <array>
-#include <atomic>
 #include <memory>
+#include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -10,35 +10,40 @@
 #include "workloads/load/rate_attempt.h"
 #include "workloads/load/rate_loop.h"
 #include "workloads/memory/monotonic.h"
+#include "workloads/memory/shared.h"
 
 namespace pipeyard::load {
 namespace {
 
-// Pages that one task was given, by node. The task alone adds.
-struct alignas(kFalseSharingRange) PagesByNode {
-  std::array<std::atomic<uint64_t>, numa::kMaxNodes> pages;
+// SHARED. By the place of each node among the arenas.
+struct alignas(kFalseSharingRange) BulkTally {
+  uint64_t pages[numa::kMaxNodes];
+  uint64_t calls[numa::kMaxNodes];  // that the node's free pages got
 
-  void Add(numa::NodeId node, uint64_t number) {
-    std::atomic<uint64_t>& counted = pages[static_cast<size_t>(node)];
-    counted.store(counted.load(std::memory_order_relaxed) + number, std::memory_order_relaxed);
+  BulkTally& operator-=(const BulkTally& other) {
+    for (size_t i = 0; i < numa::kMaxNodes; ++i) {
+      pages[i] -= other.pages[i];
+      calls[i] -= other.calls[i];
+    }
+    return *this;
   }
 };
+PIPEYARD_CHECK_SHARED(BulkTally);
 
 class BulkTasks {
  public:
+  using Tally = BulkTally;
   struct Task {
     pipe::Worker* worker = nullptr;
-    PagesByNode* by_node = nullptr;
-    std::vector<memory::PageId> pages;
+    std::vector<memory::PageId> pages = {};
+    std::vector<uint64_t> pages_by_node = {};
   };
 
-  BulkTasks(std::unique_ptr<EngineTarget> target, int num_tasks, size_t pages,
-            const memory::BulkOptions& options)
+  BulkTasks(std::unique_ptr<EngineTarget> target, size_t pages, const memory::BulkOptions& options)
       : target_(std::move(target)),
         allocator_(&target_->engine().pages()),
         num_pages_(pages),
-        options_(options),
-        by_node_(static_cast<size_t>(num_tasks)) {}
+        options_(options) {}
 
   // As EngineTarget has them.
   void Describe(v1::WorkerResult& result) const { target_->Describe(result); }
@@ -47,8 +52,8 @@ class BulkTasks {
   Judgement Conclude(v1::WorkerResult& result) { return target_->Conclude(result); }
 
   Task Attach(int task_index) {
-    return {&target_->Attach(task_index), &by_node_[static_cast<size_t>(task_index)],
-            std::vector<memory::PageId>(num_pages_)};
+    return {&target_->Attach(task_index), std::vector<memory::PageId>(num_pages_),
+            std::vector<uint64_t>(allocator_->arenas().size())};
   }
 
   StepResult Step(Task& task) {
@@ -58,7 +63,7 @@ class BulkTasks {
     const int64_t elapsed = memory::MonotonicNanos() - began;
     if (num_got == 0) return {.error = ENOMEM};
     const std::span<const memory::PageId> got(task.pages.data(), num_got);
-    CountByNode(got, *task.by_node);
+    CountByNode(got, task.pages_by_node);
     allocator_->FreeBulk(worker, got);
     return {.units = num_got, .elapsed_ns = elapsed};
   }
@@ -66,31 +71,40 @@ class BulkTasks {
   void Finish(Task& /*task*/) {}
   void Interrupt() { target_->engine().Stop(); }
 
-  // The engine's, the pages of each node, and the calls that each node got.
-  Counts ReadCounts() const {
-    Counts counts = target_->ReadCounts();
-    const std::vector<uint64_t> calls = allocator_->BulkCallsByNode();
+  Counts ReadCounts() const { return target_->ReadCounts(); }
+
+  void ReadTally(const Task& task, BulkTally& tally) const {
+    const memory::PageWorker& worker = task.worker->pages();
+    for (size_t i = 0; i < task.pages_by_node.size(); ++i) {
+      tally.pages[i] = task.pages_by_node[i];
+      tally.calls[i] = worker.lists[i].bulk_calls.load(std::memory_order_relaxed);
+    }
+  }
+
+  Counts CountsOf(std::span<const BulkTally> tallies) const {
+    Counts counts;
     for (size_t i = 0; i < allocator_->arenas().size(); ++i) {
-      const numa::NodeId node = allocator_->arenas()[i].node;
       uint64_t pages = 0;
-      for (const PagesByNode& task : by_node_) {
-        pages += task.pages[static_cast<size_t>(node)].load(std::memory_order_relaxed);
+      uint64_t calls = 0;
+      for (const BulkTally& tally : tallies) {
+        pages += tally.pages[i];
+        calls += tally.calls[i];
       }
-      const std::string prefix = "node" + std::to_string(node);
+      const std::string prefix = "node" + std::to_string(allocator_->arenas()[i].node);
       counts.push_back({prefix + "_pages", "count", static_cast<int64_t>(pages)});
-      counts.push_back({prefix + "_bulk_calls", "count", static_cast<int64_t>(calls[i])});
+      counts.push_back({prefix + "_bulk_calls", "count", static_cast<int64_t>(calls)});
     }
     return counts;
   }
 
  private:
   // Pages of one node come in runs.
-  void CountByNode(std::span<const memory::PageId> pages, PagesByNode& by_node) const {
+  void CountByNode(std::span<const memory::PageId> pages, std::vector<uint64_t>& by_node) const {
     for (size_t begin = 0; begin < pages.size();) {
-      const numa::NodeId node = allocator_->NodeOf(pages[begin]);
+      const uint32_t node = allocator_->NodeIndexOf(pages[begin]);
       size_t end = begin + 1;
-      while (end < pages.size() && allocator_->NodeOf(pages[end]) == node) ++end;
-      by_node.Add(node, end - begin);
+      while (end < pages.size() && allocator_->NodeIndexOf(pages[end]) == node) ++end;
+      by_node[node] += end - begin;
       begin = end;
     }
   }
@@ -99,7 +113,6 @@ class BulkTasks {
   memory::PageAllocator* const allocator_;
   const size_t num_pages_;
   const memory::BulkOptions options_;
-  std::vector<PagesByNode> by_node_;  // by task
 };
 
 Status FillMetricsOf(const RateNumbers& numbers, v1::WorkerResult& result) {
@@ -128,8 +141,7 @@ Judgement RunBulk(const settings::Variant& variant, const Surroundings& surround
     Result<pipe::EngineConfig> config = EngineConfigOf(variant);
     if (!config.ok()) return Failed("engine_setup", config.status().message());
     const memory::BulkOptions options{config->interleave_bulk, variant.Flag("accounted")};
-    tasks = std::make_shared<BulkTasks>(std::move(target), parameters.tasks,
-                                        static_cast<size_t>(pages), options);
+    tasks = std::make_shared<BulkTasks>(std::move(target), static_cast<size_t>(pages), options);
     return Judgement{};
   };
   return RunRateAttempt<BulkTasks>(parameters, variant, surroundings, make, FillMetricsOf, result);

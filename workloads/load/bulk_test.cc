@@ -25,7 +25,6 @@ constexpr char kTwoNodes[] =
 
 settings::Variant VariantOf(std::map<std::string, Value> values, bool has_two_nodes = false) {
   values.try_emplace("warmup", int64_t{2'000'000});
-  values.try_emplace("duration", int64_t{30'000'000});
   if (has_two_nodes) {
     values["engine.topology"] = settings::JsonText{kTwoNodes};
   }
@@ -34,8 +33,16 @@ settings::Variant VariantOf(std::map<std::string, Value> values, bool has_two_no
   return std::move(*variant);
 }
 
+v1::WorkerResult Measure(const settings::Variant& variant) {
+  return RunUntilItMoves([&](int64_t duration) {
+    settings::Variant timed = variant;
+    timed.values["duration"] = duration;
+    return RunWorkload(timed);
+  });
+}
+
 TEST(Bulk, GivesEveryMetricAndCountsItsPagesByNode) {
-  const v1::WorkerResult result = RunWorkload(VariantOf({{"tasks", int64_t{2}}}));
+  const v1::WorkerResult result = Measure(VariantOf({{"tasks", int64_t{2}}}));
 
   ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
   ASSERT_EQ(static_cast<size_t>(result.metrics_size()), settings::Metrics("bulk").size());
@@ -53,39 +60,36 @@ TEST(Bulk, UnderWeightsTakesAsManyPagesAndCallsAsTheAlgorithmSays) {
   };
   for (const Case& c : {Case{"folded-carry", 2}, Case{"single-step", 8}}) {
     const v1::WorkerResult result =
-        RunWorkload(VariantOf({{"engine.policy", "weighted-interleave:0=3,1=1"s},
-                               {"engine.accounting", "off"s},
-                               {"engine.interleave_bulk", std::string(c.algorithm)}},
-                              /*has_two_nodes=*/true));
+        Measure(VariantOf({{"engine.policy", "weighted-interleave:0=3,1=1"s},
+                           {"engine.accounting", "off"s},
+                           {"engine.interleave_bulk", std::string(c.algorithm)}},
+                          /*has_two_nodes=*/true));
 
     ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
     EXPECT_TRUE(result.emulated());
     const int64_t of_node_0 = CounterOf(result, "node0_pages");
     const int64_t of_node_1 = CounterOf(result, "node1_pages");
     EXPECT_GT(of_node_1, 0);
-    // The window cuts at most one request at each end.
-    EXPECT_NEAR(static_cast<double>(of_node_0), 3.0 * static_cast<double>(of_node_1), 16.0);
+    EXPECT_EQ(of_node_0, 3 * of_node_1);
+    EXPECT_EQ(of_node_0 + of_node_1, 8 * CounterOf(result, "operations"));
     const int64_t calls =
         CounterOf(result, "node0_bulk_calls") + CounterOf(result, "node1_bulk_calls");
-    EXPECT_NEAR(static_cast<double>(calls),
-                static_cast<double>(c.calls_of_eight * (of_node_0 + of_node_1)) / 8.0, 16.0)
-        << c.algorithm;
+    EXPECT_EQ(calls, c.calls_of_eight * CounterOf(result, "operations")) << c.algorithm;
   }
 }
 
 TEST(Bulk, AnAccountedRequestGetsOnePage) {
-  const v1::WorkerResult result = RunWorkload(VariantOf({{"accounted", true}}));
+  const v1::WorkerResult result = Measure(VariantOf({{"accounted", true}}));
 
   ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
   EXPECT_GT(CounterOf(result, "bulk_refused_accounted"), 0);
-  EXPECT_EQ(CounterOf(result, "bulk_pages"), CounterOf(result, "bulk_requests"));
+  EXPECT_EQ(CounterOf(result, "node0_pages"), CounterOf(result, "operations"));
 }
 
 TEST(Bulk, SwitchesOfPipesAreInert) {
-  const v1::WorkerResult result =
-      RunWorkload(VariantOf({{"engine.page_cache", "prealloc"s},
-                             {"engine.metadata_placement", "policy-node"s},
-                             {"engine.accounting", "off"s}}));
+  const v1::WorkerResult result = Measure(VariantOf({{"engine.page_cache", "prealloc"s},
+                                                     {"engine.metadata_placement", "policy-node"s},
+                                                     {"engine.accounting", "off"s}}));
 
   ASSERT_EQ(result.outcome(), v1::OUTCOME_OK) << result.reason_text();
   EXPECT_THAT(

@@ -53,16 +53,6 @@ Status FillMetricsOf(const RateNumbers& numbers, v1::WorkerResult& result) {
                      result);
 }
 
-template <typename Pipes>
-Judgement MakeTasks(const ChurnParameters& parameters, std::shared_ptr<Pipes> pipes,
-                    std::shared_ptr<ChurnTasks<Pipes>>& tasks) {
-  Result<std::shared_ptr<ChurnTasks<Pipes>>> made =
-      ChurnTasks<Pipes>::Make(parameters, std::move(pipes));
-  if (!made.ok()) return Failed("no_memory", made.status().message());
-  tasks = std::move(*made);
-  return {};
-}
-
 }  // namespace
 
 Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroundings,
@@ -83,7 +73,9 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
           !fits.ok()) {
         return fits;
       }
-      return MakeTasks(parameters, std::make_shared<KernelChurn>(), tasks);
+      tasks =
+          std::make_shared<ChurnTasks<KernelChurn>>(parameters, std::make_shared<KernelChurn>());
+      return Judgement{};
     };
     return RunRateAttempt<ChurnTasks<KernelChurn>>(rate, variant, surroundings, make, FillMetricsOf,
                                                    result);
@@ -100,7 +92,9 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
     std::unique_ptr<EngineTarget> target;
     Judgement created = EngineTarget::Create(variant, request, std::move(memory), target);
     if (!created.ok()) return created;
-    return MakeTasks(parameters, std::make_shared<EngineChurn>(std::move(target)), tasks);
+    tasks = std::make_shared<ChurnTasks<EngineChurn>>(
+        parameters, std::make_shared<EngineChurn>(std::move(target)));
+    return Judgement{};
   };
   return RunRateAttempt<ChurnTasks<EngineChurn>>(rate, variant, surroundings, make, FillMetricsOf,
                                                  result);

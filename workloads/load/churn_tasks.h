@@ -5,7 +5,6 @@
 
 #include <unistd.h>
 
-#include <atomic>
 #include <cerrno>
 #include <memory>
 #include <span>
@@ -15,7 +14,7 @@
 #include "workloads/load/churn_pipes.h"
 #include "workloads/load/rate_loop.h"
 #include "workloads/memory/monotonic.h"
-#include "workloads/memory/region.h"
+#include "workloads/memory/shared.h"
 
 namespace pipeyard::load {
 
@@ -32,44 +31,47 @@ struct ChurnParameters {
   int64_t held_slots = 0;  // of each pipe that is resized, a page in each
 };
 
-// SHARED. What the resizes of one task came to; the task alone adds.
+// SHARED. What the resizes of one task came to.
 struct alignas(kFalseSharingRange) ResizeTally {
   // Rings of at most 128 slots are slab objects, larger ones are not (kernel-mechanisms.md A8).
-  std::atomic<uint64_t> slab;
-  std::atomic<uint64_t> slab_ns;
-  std::atomic<uint64_t> large;
-  std::atomic<uint64_t> large_ns;
-  std::atomic<uint64_t> busy;     // EBUSY: more slots hold data than there would be
-  std::atomic<uint64_t> refused;  // EPERM: a limit of the user
+  uint64_t slab;
+  uint64_t slab_ns;
+  uint64_t large;
+  uint64_t large_ns;
+  uint64_t busy;     // EBUSY: more slots hold data than there would be
+  uint64_t refused;  // EPERM: a limit of the user
+
+  ResizeTally& operator-=(const ResizeTally& other) {
+    slab -= other.slab;
+    slab_ns -= other.slab_ns;
+    large -= other.large;
+    large_ns -= other.large_ns;
+    busy -= other.busy;
+    refused -= other.refused;
+    return *this;
+  }
 };
 PIPEYARD_CHECK_SHARED(ResizeTally);
 
 template <typename Pipes>
 class ChurnTasks {
  public:
+  using Tally = ResizeTally;
   struct Task {
-    typename Pipes::Worker worker;
-    std::vector<typename Pipes::Pipe> pipes;
+    typename Pipes::Worker worker = {};
+    std::vector<typename Pipes::Pipe> pipes = {};
     size_t next = 0;
     int next_order = 0;
-    ResizeTally* tally = nullptr;
+    ResizeTally tally = {};
     int error = 0;  // of its preparation
   };
 
-  // Errors: kResourceExhausted.
-  static Result<std::shared_ptr<ChurnTasks>> Make(const ChurnParameters& parameters,
-                                                  std::shared_ptr<Pipes> pipes) {
-    const auto count = static_cast<size_t>(parameters.tasks);
-    memory::RegionLayout layout;
-    const uint64_t tallies = layout.Add(sizeof(ResizeTally) * count, kFalseSharingRange);
-    std::shared_ptr<ChurnTasks> tasks(new ChurnTasks(parameters, std::move(pipes)));
-    PIPEYARD_ASSIGN_OR_RETURN(tasks->region_, memory::Region::Create(layout));
-    tasks->tallies_ = {tasks->region_->template At<ResizeTally>(tallies), count};
-    return tasks;
-  }
+  ChurnTasks(const ChurnParameters& parameters, std::shared_ptr<Pipes> pipes)
+      : parameters_(parameters), pipes_(std::move(pipes)), page_bytes_(::sysconf(_SC_PAGESIZE)) {}
 
   Task Attach(int task_index) {
-    Task task{pipes_->Attach(task_index), {}, 0, 0, &tallies_[static_cast<size_t>(task_index)], 0};
+    Task task;
+    task.worker = pipes_->Attach(task_index);
     task.pipes.resize(static_cast<size_t>(parameters_.window));
     if (parameters_.operation == ChurnOperation::kCreate) return task;
     for (typename Pipes::Pipe& pipe : task.pipes) {
@@ -100,15 +102,15 @@ class ChurnTasks {
   uint64_t FastpathPages() const { return pipes_->FastpathPages(); }
   Judgement Conclude(v1::WorkerResult& result) { return pipes_->Conclude(result); }
 
-  Counts ReadCounts() const {
-    Counts counts = pipes_->ReadCounts();
+  Counts ReadCounts() const { return pipes_->ReadCounts(); }
+  void ReadTally(const Task& task, ResizeTally& tally) const { tally = task.tally; }
+
+  Counts CountsOf(std::span<const ResizeTally> tallies) const {
+    Counts counts;
     if (parameters_.operation == ChurnOperation::kCreate) return counts;
-    const auto add = [&](const char* name, const char* unit,
-                         std::atomic<uint64_t> ResizeTally::*field) {
+    const auto add = [&](const char* name, const char* unit, uint64_t ResizeTally::*field) {
       uint64_t sum = 0;
-      for (const ResizeTally& tally : tallies_) {
-        sum += (tally.*field).load(std::memory_order_relaxed);
-      }
+      for (const ResizeTally& tally : tallies) sum += tally.*field;
       counts.push_back({name, unit, static_cast<int64_t>(sum)});
     };
     add("resizes_slab", "count", &ResizeTally::slab);
@@ -124,13 +126,6 @@ class ChurnTasks {
   static constexpr int kNumOrders = 9;     // 1 to 256 slots
   static constexpr int kMaxSlabOrder = 7;  // 128 slots
 
-  ChurnTasks(const ChurnParameters& parameters, std::shared_ptr<Pipes> pipes)
-      : parameters_(parameters), pipes_(std::move(pipes)), page_bytes_(::sysconf(_SC_PAGESIZE)) {}
-
-  static void Add(std::atomic<uint64_t>& counter, uint64_t amount) {
-    counter.store(counter.load(std::memory_order_relaxed) + amount, std::memory_order_relaxed);
-  }
-
   StepResult Recreate(Task& task, typename Pipes::Pipe& pipe) {
     const int64_t began = memory::MonotonicNanos();
     if (Pipes::IsOpen(pipe)) pipes_->Close(task.worker, pipe);
@@ -144,17 +139,17 @@ class ChurnTasks {
     const int64_t began = memory::MonotonicNanos();
     const int error = pipes_->Resize(task.worker, pipe, page_bytes_ << order);
     const int64_t elapsed = memory::MonotonicNanos() - began;
-    ResizeTally& tally = *task.tally;
+    ResizeTally& tally = task.tally;
     if (error == EBUSY) {
-      Add(tally.busy, 1);
+      ++tally.busy;
     } else if (error == EPERM) {
-      Add(tally.refused, 1);
+      ++tally.refused;
     } else if (error != 0) {
       return {.error = error};
     } else {
       const bool is_slab = order <= kMaxSlabOrder;
-      Add(is_slab ? tally.slab : tally.large, 1);
-      Add(is_slab ? tally.slab_ns : tally.large_ns, static_cast<uint64_t>(elapsed));
+      ++(is_slab ? tally.slab : tally.large);
+      (is_slab ? tally.slab_ns : tally.large_ns) += static_cast<uint64_t>(elapsed);
     }
     return {.units = 1, .elapsed_ns = elapsed};
   }
@@ -162,8 +157,6 @@ class ChurnTasks {
   const ChurnParameters parameters_;
   const std::shared_ptr<Pipes> pipes_;
   const int64_t page_bytes_;
-  std::unique_ptr<memory::Region> region_;
-  std::span<ResizeTally> tallies_;  // by task, in the region
 };
 
 }  // namespace pipeyard::load

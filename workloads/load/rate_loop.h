@@ -8,7 +8,10 @@
 //   StepResult Step(Task&)                  one operation
 //   void Finish(Task&)                      gives back what the task holds
 //   void Interrupt()                        by the owner, at any time: a waiting task returns EINTR
-//   Counts ReadCounts() const
+//   Counts ReadCounts() const               what is not the tasks' own
+//   using Tally = ...;                      SHARED, zero is empty: what operations of a task came
+//   to void ReadTally(const Task&, Tally&)     since the task's start; in the task's thread or
+//   process Counts CountsOf(std::span<const Tally>) by task: what each counted in the window
 //
 // Private to workloads/load. Thread safety: RunRateLoops is called by one thread.
 #pragma once
@@ -40,10 +43,10 @@ struct StepResult {
   int64_t elapsed_ns = 0;  // of the part that is timed
 };
 
-// SHARED. One task's account; `units` and `operations` are read meanwhile, the rest after its end.
+// SHARED. One task's account; `units` is read meanwhile, the rest after its end.
 struct alignas(kFalseSharingRange) TaskAccount {
   std::atomic<uint64_t> units;
-  std::atomic<uint64_t> operations;
+  uint64_t operations;  // between those at which the task saw the window open and close
   uint64_t latency_sum;
   uint64_t timed_units;
   int32_t error;
@@ -55,6 +58,8 @@ PIPEYARD_CHECK_SHARED(TaskAccount);
 // gave up.
 template <typename Tasks>
 struct RateState {
+  using Tally = typename Tasks::Tally;
+
   // Errors: kResourceExhausted.
   static Result<std::shared_ptr<RateState>> Make(const RateParameters& parameters,
                                                  std::shared_ptr<Tasks> tasks) {
@@ -63,12 +68,14 @@ struct RateState {
     const uint64_t gate = layout.Add(sizeof(PhaseGate), kFalseSharingRange);
     const uint64_t accounts = layout.Add(sizeof(TaskAccount) * count, kFalseSharingRange);
     const uint64_t latencies = layout.Add(sizeof(HistogramImage) * count, kFalseSharingRange);
+    const uint64_t tallies = layout.Add(sizeof(Tally) * count, kFalseSharingRange);
     auto state = std::make_shared<RateState>();
     state->tasks = std::move(tasks);
     PIPEYARD_ASSIGN_OR_RETURN(state->region, memory::Region::Create(layout));
     state->gate = state->region->template At<PhaseGate>(gate);
     state->accounts = {state->region->template At<TaskAccount>(accounts), count};
     state->latencies = {state->region->template At<HistogramImage>(latencies), count};
+    state->tallies = {state->region->template At<Tally>(tallies), count};
     return state;
   }
 
@@ -78,6 +85,43 @@ struct RateState {
   PhaseGate* gate = nullptr;
   std::span<TaskAccount> accounts;
   std::span<HistogramImage> latencies;
+  std::span<Tally> tallies;
+};
+
+// A task's operations and tally between the operations at which it saw the window open and close,
+// as UsageWindow: so that all of them agree to the last one.
+template <typename Tasks>
+class TallyWindow {
+ public:
+  // Borrows all three; `tally` and `operations` get the difference.
+  TallyWindow(Tasks& tasks, typename Tasks::Tally& tally, uint64_t& operations)
+      : tasks_(tasks), tally_(tally), operations_(operations) {}
+
+  // Called after each operation; `operations` since the task's start.
+  void See(Phase phase, const typename Tasks::Task& task, uint64_t operations) {
+    if (phase == last_) [[likely]]
+      return;
+    last_ = phase;
+    if (is_open_) {
+      is_open_ = false;
+      tasks_.ReadTally(task, tally_);
+      tally_ -= at_begin_;
+      operations_ = operations - operations_at_begin_;
+    } else if (phase == Phase::kMeasure) {
+      is_open_ = true;
+      tasks_.ReadTally(task, at_begin_);
+      operations_at_begin_ = operations;
+    }
+  }
+
+ private:
+  Tasks& tasks_;
+  typename Tasks::Tally& tally_;
+  uint64_t& operations_;
+  Phase last_ = Phase::kSetUp;
+  bool is_open_ = false;
+  uint64_t operations_at_begin_ = 0;
+  typename Tasks::Tally at_begin_ = {};
 };
 
 template <typename Tasks>
@@ -87,6 +131,8 @@ void RunTask(RateState<Tasks>& state, int task_index) {
   typename Tasks::Task task = state.tasks->Attach(task_index);
   Histogram latency;
   UsageWindow usage(account.usage);
+  TallyWindow<Tasks> tally(*state.tasks, state.tallies[static_cast<size_t>(task_index)],
+                           account.operations);
   uint64_t units = 0;
   uint64_t operations = 0;
   gate.ArriveAndWait();
@@ -99,30 +145,21 @@ void RunTask(RateState<Tasks>& state, int task_index) {
       break;
     }
     account.units.store(units += step.units, std::memory_order_relaxed);
-    account.operations.store(++operations, std::memory_order_relaxed);
+    ++operations;
     usage.See(phase);
+    tally.See(phase, task, operations);
     if (phase != Phase::kMeasure) continue;
     latency.Record(step.elapsed_ns);
     account.latency_sum += static_cast<uint64_t>(step.elapsed_ns);
     account.timed_units += step.units;
   }
   usage.See(Phase::kStop);
+  tally.See(Phase::kStop, task, operations);
   state.tasks->Finish(task);
   latency.Publish(state.latencies[static_cast<size_t>(task_index)]);
 }
 
-// What the owner reads at both ends of the window.
-template <typename Tasks>
-Counts ReadRateCounts(const RateState<Tasks>& state) {
-  int64_t operations = 0;
-  for (const TaskAccount& account : state.accounts) {
-    operations += static_cast<int64_t>(account.operations.load(std::memory_order_relaxed));
-  }
-  Counts counts = {{"operations", "count", operations}};
-  for (Count& count : state.tasks->ReadCounts()) counts.push_back(std::move(count));
-  return counts;
-}
-
+// So far, of all tasks.
 template <typename Tasks>
 uint64_t UnitsDone(const RateState<Tasks>& state) {
   uint64_t units = 0;
@@ -166,7 +203,7 @@ Judgement RunRateLoops(const RateParameters& parameters, std::shared_ptr<Tasks> 
 
   state->gate->Enter(Phase::kWarmUp);
   bool is_aborted = supervisor.IsAbortedBefore(Nanos(memory::MonotonicNanos()) + parameters.warmup);
-  const Counts counts_before = ReadRateCounts(*state);
+  const Counts counts_before = state->tasks->ReadCounts();
   const uint64_t units_before = UnitsDone(*state);
   const Nanos began(memory::MonotonicNanos());
   state->gate->Enter(Phase::kMeasure);
@@ -174,7 +211,7 @@ Judgement RunRateLoops(const RateParameters& parameters, std::shared_ptr<Tasks> 
   numbers.window = Nanos(memory::MonotonicNanos()) - began;
   numbers.window_units = UnitsDone(*state) - units_before;
   state->gate->Enter(Phase::kStop);
-  const Counts counts_after = ReadRateCounts(*state);
+  const Counts counts_after = state->tasks->ReadCounts();
 
   const bool has_ended =
       is_aborted ? supervisor.ForceEnd(timeouts.abort, [&] { state->tasks->Interrupt(); })
@@ -188,15 +225,22 @@ Judgement RunRateLoops(const RateParameters& parameters, std::shared_ptr<Tasks> 
   if (Judgement judged = JudgeTaskErrors(state->accounts); !judged.ok()) return judged;
   if (is_aborted) return Failed("internal", "the attempt was aborted, but by nobody");
 
-  numbers.counts = Difference(counts_before, counts_after);
   ThreadUsage usage = {};
+  uint64_t operations = 0;
   for (size_t i = 0; i < state->accounts.size(); ++i) {
     usage += state->accounts[i].usage;
+    operations += state->accounts[i].operations;
     numbers.latency.MergeImage(state->latencies[i]);
     numbers.latency_sum += state->accounts[i].latency_sum;
     numbers.timed_units += state->accounts[i].timed_units;
   }
-  for (const Count& count : ToCounts(usage)) numbers.counts.push_back(count);
+  numbers.counts = {{"operations", "count", static_cast<int64_t>(operations)}};
+  const auto add = [&](const Counts& more) {
+    numbers.counts.insert(numbers.counts.end(), more.begin(), more.end());
+  };
+  add(state->tasks->CountsOf(state->tallies));
+  add(Difference(counts_before, counts_after));
+  add(ToCounts(usage));
   return {};
 }
 

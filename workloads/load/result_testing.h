@@ -21,4 +21,19 @@ inline int64_t CounterOf(const v1::WorkerResult& result, const std::string& name
   return -1;
 }
 
+// The result of an attempt with enough operations, `run(duration in ns)`: on a machine that is busy
+// with other things, a short window may pass without.
+template <typename Run>
+v1::WorkerResult RunUntilItMoves(const Run& run) {
+  constexpr int64_t kEnough = 100;
+  v1::WorkerResult result;
+  for (int64_t duration = 30'000'000; duration <= 20'000'000'000; duration *= 4) {
+    result = run(duration);
+    const bool is_ok = result.outcome() == v1::OUTCOME_OK;
+    if (!is_ok && result.reason_code() != "no_operations") break;
+    if (is_ok && CounterOf(result, "operations") >= kEnough) break;
+  }
+  return result;
+}
+
 }  // namespace pipeyard::load

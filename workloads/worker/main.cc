@@ -35,7 +35,7 @@ options::Program Description() {
                             .help = "where the WorkerResult goes, whole or not at all"},
                            {.name = "workload",
                             .value_name = "NAME",
-                            .help = "by hand: messaging or transfer"},
+                            .help = "by hand: its name, as in a sweep"},
                            {.name = "target",
                             .value_name = "NAME",
                             .help = "by hand: kernel or engine",

@@ -227,8 +227,6 @@ std::vector<BadSweep> BadSweeps() {
        "workload: 'fault' is not supported yet"},
       {"LaterPressure", Replaced(kGood, "[1, 2] }", "[1, 2], pressure: [none, stress-vm-50] }"), 5,
        "pressure: 'stress-vm-50' is not supported yet; its default is 'none'"},
-      {"LaterAllocator", Replaced(kGood, "warmup: 0", "allocator: aged:1"), 4,
-       "allocator: 'aged:1' is not supported yet; its default is 'fresh'"},
       {"LaterPlacement", with("placement: { cpus: node0 }"), 9,
        "placement.cpus: 'node0' is not supported yet; leave it out"},
       {"LaterKnob", with("knobs: { numa_balancing: 0 }"), 9,
@@ -251,6 +249,9 @@ std::vector<BadSweep> BadSweeps() {
        "hosts.class is not supported yet"},
       {"LaterAbsoluteChange", with("metrics: { throughput: { min_change_abs: 5 } }"), 9,
        "min_change_abs is not supported yet"},
+      {"WrongAllocator", Replaced(kGood, "warmup: 0", "allocator: aged"), 4,
+       "allocator: 'aged' is no state of an allocator; fresh, or aged:NODE such as aged:1 was "
+       "meant"},
       // Wrong even though it is not executed yet.
       {"WrongPrepare", with("prepare: [ { command: x, each: day } ]"), 9,
        "prepare.each: 'day' is not one of its values"},

@@ -1,6 +1,7 @@
 // Defaults are those of pipe_bench (docs/WORKLOADS.md), where it has the option.
 #include <array>
 
+#include "proto/settings/allocator_text.h"
 #include "proto/settings/catalog.h"
 
 namespace pipeyard::settings::catalog {
@@ -19,8 +20,8 @@ constexpr std::array<Row, 9> kRows{{
     {.name = "allocator",
      .default_value = "fresh",
      .workloads = kAllocating,
-     .is_supported = false,
-     .help = "fresh, or aged:NODE: remote partial slabs exist before the warm-up"},
+     .help = "fresh, or aged:NODE: partial slabs exist on that node before the warm-up",
+     .check_text = CheckAllocatorText},
     {.name = "duration",
      .kind = Kind::kDuration,
      .default_value = 3 * kSecond,

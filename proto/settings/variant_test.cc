@@ -237,6 +237,9 @@ rc::Gen<Value> ValueOf(const Definition& definition) {
       return rc::gen::map(rc::gen::inRange<size_t>(0, definition.choices.size()),
                           [&](size_t i) { return Value(std::string(definition.choices[i])); });
     case Kind::kText:
+      if (definition.name == "allocator") {
+        return rc::gen::element(Value(std::string("fresh")), Value(std::string("aged:1")));
+      }
       return rc::gen::element(Value(std::string()), Value(std::string("bind:0")),
                               Value(std::string("weighted-interleave:0=3,1=1")));
     default:

@@ -108,6 +108,28 @@ compare: { factor: workers, baseline: threads }
                          {('operation_rate', '1/s', 'higher'), ('time_per_operation', 'ns', 'lower'),
                           ('operation_p50', 'ns', 'lower'), ('operation_p99', 'ns', 'lower')})
 
+    def test_an_aged_node_gives_remote_metadata_unless_the_policy_is_asked(self):
+        self.fleet('host1')
+        text = '''sweep: aged
+workload: churn
+target: engine
+parameters: { duration: 50ms, warmup: 0 }
+engine: { topology: { nodes: [{ cpus: 2, memory: 64MiB }, { cpus: 2, memory: 64MiB }] } }
+factors: { allocator: [fresh, aged:1], engine.metadata_placement: [any-node, policy-node] }
+compare: { factor: engine.metadata_placement, baseline: any-node }
+'''
+        run = self.submit(text)
+        self.finished(run)
+        self.assert_each_sample_stored_once(run, 24, 'operation_rate')
+        remote = {}
+        for row in self.json('diff', run)['rows']:
+            if row['metric'] == 'operation_rate':
+                counter = next(c for c in row['counters'] if c['name'] == 'metadata_remote')
+                remote['aged' if 'aged' in json.dumps(row['variant']) else 'fresh'] = (counter['a'], counter['b'])
+        self.assertEqual(remote['fresh'], (0, 0))
+        self.assertGreater(remote['aged'][0], 0)
+        self.assertEqual(remote['aged'][1], 0)
+
     def test_two_agents_run_the_same_cells_and_never_at_once(self):
         self.fleet('host1', 'host2')
         run = self.submit(sweep())

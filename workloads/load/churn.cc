@@ -8,7 +8,7 @@
 
 #include "base/units.h"
 #include "workloads/load/churn_tasks.h"
-#include "workloads/load/file_limit.h"
+#include "workloads/load/kernel_pipes.h"
 #include "workloads/load/rate_attempt.h"
 
 namespace pipeyard::load {
@@ -64,17 +64,30 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
   if (variant.target == "kernel") {
     const auto make = [&](std::vector<MemoryLimit> memory,
                           std::shared_ptr<ChurnTasks<KernelChurn>>& tasks) {
-      // Of each process.
       const bool is_shared = rate.workers == WorkerKind::kThreads;
-      const int64_t files = 2 * (is_shared ? num_pipes : parameters.window);
-      if (Judgement allowed = RaiseFileLimit(files); !allowed.ok()) return allowed;
+      // Made and ended at once: only the kernel knows what this user may have.
+      std::shared_ptr<KernelPipes> tried;
+      const int64_t num_tried = is_shared ? num_pipes : parameters.window;
+      if (Judgement created =
+              KernelPipes::Create(static_cast<int>(num_tried), parameters.pipe_bytes, tried);
+          !created.ok()) {
+        return created;
+      }
+      tried.reset();
       const int64_t held_bytes = parameters.held_slots * ::sysconf(_SC_PAGESIZE) * num_pipes;
       if (Judgement fits = TakeMemory(held_bytes, "the pages that pipes hold", memory);
           !fits.ok()) {
         return fits;
       }
-      tasks =
-          std::make_shared<ChurnTasks<KernelChurn>>(parameters, std::make_shared<KernelChurn>());
+      std::unique_ptr<KernelAging> aging;
+      if (Judgement aged =
+              KernelAging::StartFor(variant, static_cast<uint64_t>(num_pipes),
+                                    static_cast<uint64_t>(parameters.tasks), memory, aging);
+          !aged.ok()) {
+        return aged;
+      }
+      tasks = std::make_shared<ChurnTasks<KernelChurn>>(
+          parameters, std::make_shared<KernelChurn>(std::move(aging)));
       return Judgement{};
     };
     return RunRateAttempt<ChurnTasks<KernelChurn>>(rate, variant, surroundings, make, FillMetricsOf,
@@ -82,6 +95,9 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
   }
   const auto make = [&](std::vector<MemoryLimit> memory,
                         std::shared_ptr<ChurnTasks<EngineChurn>>& tasks) {
+    if (Judgement checked = EngineTarget::CheckPipeSize(parameters.pipe_bytes); !checked.ok()) {
+      return checked;
+    }
     EngineRequest request;
     request.num_workers = parameters.tasks;
     request.extra_pipes = static_cast<uint32_t>(num_pipes);
@@ -89,6 +105,10 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
     const int64_t slots = std::max(SlotsOf(parameters.pipe_bytes), is_resize ? kMaxSlots : 1);
     request.extra_ring_slots = static_cast<uint64_t>(num_pipes * slots);
     request.extra_pages = static_cast<uint64_t>(num_pipes * parameters.held_slots);
+    Result<std::optional<AgingRequest>> aging = AgingRequestOf(
+        variant, static_cast<uint64_t>(num_pipes), static_cast<uint64_t>(parameters.tasks));
+    if (!aging.ok()) return Failed("not_supported", aging.status().message());
+    request.aging = std::move(*aging);
     std::unique_ptr<EngineTarget> target;
     Judgement created = EngineTarget::Create(variant, request, std::move(memory), target);
     if (!created.ok()) return created;

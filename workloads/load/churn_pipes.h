@@ -15,6 +15,7 @@
 #include "workloads/load/counts.h"
 #include "workloads/load/engine_target.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/kernel_aging.h"
 #include "workloads/load/node_statistics.h"
 
 namespace pipeyard::load {
@@ -28,6 +29,9 @@ class KernelChurn {
     int write = -1;
   };
 
+  // `aging` may be empty.
+  explicit KernelChurn(std::unique_ptr<KernelAging> aging) : aging_(std::move(aging)) {}
+
   Worker Attach(int /*worker_index*/) { return {}; }
   static bool IsOpen(const Pipe& pipe) { return pipe.read >= 0; }
   // pipe(2) and F_SETPIPE_SZ.
@@ -39,10 +43,17 @@ class KernelChurn {
 
   void Interrupt() {}
   Counts ReadCounts() const { return ReadNodeStatistics(); }
-  void Describe(v1::WorkerResult& /*result*/) const {}
+  void Describe(v1::WorkerResult& result) const {
+    if (aging_ != nullptr) aging_->Describe(result);
+  }
   void OnlineNode(numa::NodeId /*node*/) {}
   uint64_t FastpathPages() const { return 0; }
-  Judgement Conclude(v1::WorkerResult& /*result*/) { return {}; }
+  Judgement Conclude(v1::WorkerResult& /*result*/) {
+    return aging_ != nullptr ? aging_->Conclude() : Judgement{};
+  }
+
+ private:
+  const std::unique_ptr<KernelAging> aging_;
 };
 
 // The engine's.

@@ -76,6 +76,13 @@ TEST_P(ChurnOn, MoreHeldSlotsThanThePipeHasAreNotApplicable) {
   EXPECT_THAT(result.reason_text(), HasSubstr("a pipe of pipe_bytes 64KiB has 16 slots"));
 }
 
+TEST_P(ChurnOn, PipesLargerThanTheTargetHasAreNotApplicable) {
+  const v1::WorkerResult result = Run({{"pipe_bytes", int64_t{1} << 31}});
+
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE);
+  EXPECT_EQ(result.reason_code(), "pipe_size_limit");
+}
+
 INSTANTIATE_TEST_SUITE_P(Target, ChurnOn,
                          testing::Combine(testing::Values("kernel", "engine"),
                                           testing::Values("threads", "processes")),

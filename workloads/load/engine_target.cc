@@ -4,6 +4,8 @@
 #include <sched.h>
 #include <unistd.h>
 
+#include <bit>
+#include <set>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -12,6 +14,9 @@
 #include "workloads/load/engine_settings.h"
 #include "workloads/load/inert_switches.h"
 #include "workloads/load/placement.h"
+#include "workloads/load/result_fields.h"
+#include "workloads/memory/metadata_placement.h"
+#include "workloads/memory/slab_classes.h"
 #include "workloads/memory/weight_table.h"
 #include "workloads/numa/placement.h"
 #include "workloads/numa/topology.h"
@@ -92,6 +97,31 @@ Judgement CheckPolicy(const pipe::EngineConfig& config, const numa::Topology& to
                        "policy " + memory::FormatPolicy(*config.policy) + ": " + online.message());
 }
 
+Judgement CheckAging(const std::optional<AgingRequest>& aging, const numa::Topology& topology) {
+  if (!aging) return {};
+  const Status online = topology.CheckMemoryMask(numa::NodeMask::Of({aging->node}));
+  if (online.ok()) return {};
+  return NotApplicable("no_such_node",
+                       fmt::format("allocator aged:{}: {}", aging->node, online.message()));
+}
+
+// One size of each class: an info, and rings.
+memory::AgingOptions AgingOptionsOf(const AgingRequest& aging, pipe::PageCache page_cache) {
+  memory::AgingOptions options;
+  options.node = aging.node;
+  options.num_free = aging.num_free;
+  options.sizes.clear();
+  std::set<uint32_t> classes;
+  const auto add = [&](uint32_t bytes) {
+    if (classes.insert(memory::SlabClassIndex(bytes)).second) options.sizes.push_back(bytes);
+  };
+  add(pipe::InfoBytes(page_cache));
+  for (const uint64_t slots : aging.ring_slots) {
+    add(static_cast<uint32_t>(slots * memory::kSlotBytes));
+  }
+  return options;
+}
+
 Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& config) {
   if (topology.is_emulated()) return Status::Ok();  // no table: all ones
   PIPEYARD_ASSIGN_OR_RETURN(const memory::HostWeights weights,
@@ -126,6 +156,7 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
   const Result<Place> place = PlaceOf(*config);
   if (!place.ok()) return Failed("engine_setup", place.status().message());
   if (Judgement checked = CheckPolicy(*config, place->topology); !checked.ok()) return checked;
+  if (Judgement checked = CheckAging(request.aging, place->topology); !checked.ok()) return checked;
   if (const Status read = ReadWeightsInto(place->topology, *config); !read.ok()) {
     return JudgeCreation(read);
   }
@@ -139,6 +170,7 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
   setup.extra_pipes = request.extra_pipes;
   setup.extra_ring_slots = request.extra_ring_slots;
   setup.extra_slots = request.extra_pages;
+  if (request.aging) setup.aging = AgingOptionsOf(*request.aging, setup.config.page_cache);
   const Result<uint64_t> region_bytes = pipe::Engine::RegionBytes(setup, place->host);
   if (!region_bytes.ok()) return JudgeCreation(region_bytes.status());
   if (Judgement fits =
@@ -160,6 +192,19 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
                                 setup.config.page_source == memory::PageSource::kResident,
                                 std::move(*inert)));
   return target->ProveObjects();
+}
+
+// A ring is one block of pages at most: beyond, F_SETPIPE_SZ says ENOMEM, as the kernel's does.
+Judgement EngineTarget::CheckPipeSize(int64_t pipe_bytes) {
+  const int64_t page_bytes = ::sysconf(_SC_PAGESIZE);
+  const int64_t max_ring_bytes = page_bytes << memory::kMaxOrder;
+  const auto max_slots = std::bit_floor(static_cast<uint64_t>(max_ring_bytes) / sizeof(pipe::Slot));
+  const int64_t max_bytes = static_cast<int64_t>(max_slots) * page_bytes;
+  if (pipe_bytes <= max_bytes) return {};
+  return NotApplicable("pipe_size_limit",
+                       fmt::format("pipe_bytes {}: the engine's pipes hold at most {}, whose ring "
+                                   "is the largest block of pages",
+                                   FormatBytes(pipe_bytes), FormatBytes(max_bytes)));
 }
 
 pipe::Worker& EngineTarget::Attach(int worker_index) {
@@ -202,6 +247,10 @@ Counts EngineTarget::ReadCounts() const {
 
 void EngineTarget::Describe(v1::WorkerResult& result) const {
   for (const std::string& name : inert_switches_) result.add_inert_switches(name);
+  if (engine_->num_aged_slabs() != 0) {
+    FillCounters({{"aged_slabs", "count", static_cast<int64_t>(engine_->num_aged_slabs())}},
+                 result);
+  }
 }
 
 Judgement EngineTarget::ProveObjects() {

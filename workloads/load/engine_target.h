@@ -13,11 +13,13 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "pipeyard/v1/worker.pb.h"
 #include "proto/settings/variant.h"
+#include "workloads/load/aging_request.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/memory_limit.h"
@@ -33,14 +35,19 @@ struct EngineRequest {
   uint32_t extra_pipes = 0;
   uint64_t extra_ring_slots = 0;
   uint64_t extra_pages = 0;
+  // What the variant's `allocator` asks for.
+  std::optional<AgingRequest> aging = {};
 };
 
 class EngineTarget {
  public:
-  // not_applicable/no_such_node where the policy names nodes that are not there,
+  // not_applicable/no_such_node where the policy or the allocator names nodes that are not there,
   // not_applicable/memory_limit where the region does not fit into `memory`.
   static Judgement Create(const settings::Variant& variant, const EngineRequest& request,
                           std::vector<MemoryLimit> memory, std::unique_ptr<EngineTarget>& target);
+
+  // not_applicable/pipe_size_limit where a ring of such a pipe would be too large for the engine.
+  static Judgement CheckPipeSize(int64_t pipe_bytes);
 
   EngineTarget(const EngineTarget&) = delete;
   EngineTarget& operator=(const EngineTarget&) = delete;

@@ -126,8 +126,10 @@ bool IsAtDefault(const settings::Variant& variant, const settings::Definition& d
 Result<std::vector<std::string>> InertSwitches(const settings::Variant& variant,
                                                const numa::Topology& topology, int64_t page_bytes) {
   std::vector<std::string> inert;
-  if (variant.target != "engine") return inert;
   const Reach reach = ReachOf(variant);
+  // Aging leaves slabs behind, and only pipes are made of their objects.
+  if (!reach.has_pipes && variant.Text("allocator") != "fresh") inert.push_back("allocator");
+  if (variant.target != "engine") return inert;
   PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig config, EngineConfigOf(variant));
   const EffectiveSwitches given = Reduce(config, reach, topology, page_bytes);
   // Whether a variant behaves as the given one.

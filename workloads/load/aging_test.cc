@@ -10,6 +10,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <tuple>
 #include <utility>
 
 #include "proto/settings/definition.h"
@@ -91,6 +92,23 @@ TEST(AgedEngine, OfANodeThatIsNotThereIsNotApplicable) {
   EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE);
   EXPECT_EQ(result.reason_code(), "no_such_node");
   EXPECT_THAT(result.reason_text(), HasSubstr("allocator aged:63: "));
+}
+
+TEST(AgedEngine, ThatTheEmulatedNodeCannotHoldIsNotApplicable) {
+  for (const auto& [allocator, window, where] :
+       {std::tuple("aged:1"s, 8192, "node 1 has 64MiB, and allocator aged:1 takes"),
+        std::tuple("fresh"s, 65536, "the nodes have 128MiB, and what lives at once takes")}) {
+    const v1::WorkerResult result = Measure("churn", "engine",
+                                            {{"warmup", int64_t{0}},
+                                             {"tasks", int64_t{4}},
+                                             {"window", int64_t{window}},
+                                             {"allocator", allocator},
+                                             {"engine.topology", settings::JsonText{kTwoNodes}}});
+
+    EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE);
+    EXPECT_EQ(result.reason_code(), "memory_limit");
+    EXPECT_THAT(result.reason_text(), HasSubstr(where));
+  }
 }
 
 TEST(AgedEngine, IsInertWhereThereAreNoPipes) {

@@ -122,6 +122,37 @@ memory::AgingOptions AgingOptionsOf(const AgingRequest& aging, pipe::PageCache p
   return options;
 }
 
+// Emulated nodes have what they are given, and no fallback behind them. What is compared is the
+// least that will live at once; what lists hold in advance comes on top.
+Judgement CheckEmulatedMemory(const EngineRequest& request, const pipe::EngineSetup& setup,
+                              const numa::Topology& topology) {
+  if (!topology.is_emulated()) return {};
+  const int64_t page_bytes = HostPageBytes();
+  const auto judge = [](const std::string& what, int64_t needed, const std::string& where,
+                        int64_t has) -> Judgement {
+    if (needed <= has) return {};
+    return NotApplicable("memory_limit",
+                         fmt::format("engine.topology: {} {}, and {} {} at least", where,
+                                     FormatBytes(has), what, FormatBytes(needed)));
+  };
+  int64_t all = 0;
+  for (const numa::Node& node : topology.nodes()) all += node.memory_bytes;
+  if (setup.aging) {
+    const int num_cpus = static_cast<int>(topology.cpus().size());
+    const auto pages = static_cast<int64_t>(
+        memory::AgingPages(*setup.aging, static_cast<uint64_t>(page_bytes), num_cpus));
+    Judgement fits = judge(fmt::format("allocator aged:{} takes", setup.aging->node),
+                           pages * page_bytes, fmt::format("node {} has", setup.aging->node),
+                           topology.Find(setup.aging->node)->memory_bytes);
+    if (!fits.ok()) return fits;
+  }
+  constexpr int64_t kPipeBytes = memory::kPipeInfoBytes + pipe::kDefaultSlots * memory::kSlotBytes;
+  return judge("what lives at once takes",
+               static_cast<int64_t>(request.extra_pipes) * kPipeBytes +
+                   static_cast<int64_t>(request.extra_pages) * page_bytes,
+               "the nodes have", all);
+}
+
 Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& config) {
   if (topology.is_emulated()) return Status::Ok();  // no table: all ones
   PIPEYARD_ASSIGN_OR_RETURN(const memory::HostWeights weights,
@@ -171,6 +202,9 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
   setup.extra_ring_slots = request.extra_ring_slots;
   setup.extra_slots = request.extra_pages;
   if (request.aging) setup.aging = AgingOptionsOf(*request.aging, setup.config.page_cache);
+  if (Judgement fits = CheckEmulatedMemory(request, setup, place->topology); !fits.ok()) {
+    return fits;
+  }
   const Result<uint64_t> region_bytes = pipe::Engine::RegionBytes(setup, place->host);
   if (!region_bytes.ok()) return JudgeCreation(region_bytes.status());
   if (Judgement fits =

@@ -135,6 +135,8 @@ void WorkerRunner::Execute(const v1::Assign& assign, Evidence& evidence) {
                 "launch",
                 "--parent",
                 fmt::format("{}", ::getpid()),
+                "--request",
+                paths.Request(),
                 "--",
                 "run",
                 "--request",

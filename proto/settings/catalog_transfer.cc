@@ -14,7 +14,6 @@ constexpr std::array<std::string_view, 6> kAllocating{"bandwidth", "bulk",      
                                                       "fault",     "messaging", "transfer"};
 constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};
 constexpr std::array<std::string_view, 3> kPressure{"none", "stress-vm-50", "stress-vm-80"};
-constexpr std::array<std::string_view, 2> kStress{"stress-vm-50", "stress-vm-80"};
 
 constexpr std::array<Row, 9> kRows{{
     {.name = "allocator",
@@ -47,7 +46,6 @@ constexpr std::array<Row, 9> kRows{{
      .kind = Kind::kChoice,
      .default_value = "none",
      .choices = kPressure,
-     .unsupported_choices = kStress,
      .workloads = kTransfer,
      .help = "memory pressure by stress-ng while it runs"},
     {.name = "readers",

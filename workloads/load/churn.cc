@@ -87,7 +87,7 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
         return aged;
       }
       tasks = std::make_shared<ChurnTasks<KernelChurn>>(
-          parameters, std::make_shared<KernelChurn>(std::move(aging)));
+          parameters, std::make_shared<KernelChurn>(surroundings.placement, std::move(aging)));
       return Judgement{};
     };
     return RunRateAttempt<ChurnTasks<KernelChurn>>(rate, variant, surroundings, make, FillMetricsOf,

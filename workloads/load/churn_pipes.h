@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "pipeyard/v1/worker.pb.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/engine_target.h"
 #include "workloads/load/judgement.h"
@@ -30,9 +31,14 @@ class KernelChurn {
   };
 
   // `aging` may be empty.
-  explicit KernelChurn(std::unique_ptr<KernelAging> aging) : aging_(std::move(aging)) {}
+  KernelChurn(CommandedPlacement placement, std::unique_ptr<KernelAging> aging)
+      : placement_(std::move(placement)), aging_(std::move(aging)) {}
 
-  Worker Attach(int /*worker_index*/) { return {}; }
+  Worker Attach(int worker_index) {
+    // As KernelPipes::Attach().
+    static_cast<void>(PinWorker(placement_, worker_index));
+    return {};
+  }
   static bool IsOpen(const Pipe& pipe) { return pipe.read >= 0; }
   // pipe(2) and F_SETPIPE_SZ.
   int Create(Worker& worker, int64_t bytes, Pipe& pipe);
@@ -53,6 +59,7 @@ class KernelChurn {
   }
 
  private:
+  const CommandedPlacement placement_;
   const std::unique_ptr<KernelAging> aging_;
 };
 

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "workloads/load/cpu_choice.h"
 #include "workloads/load/engine_settings.h"
 #include "workloads/load/inert_switches.h"
 #include "workloads/load/placement.h"
@@ -78,9 +79,12 @@ Result<Place> PlaceOf(const pipe::EngineConfig& config) {
 }
 
 // Which CPUs of the topology the workers have, in turn.
-std::vector<numa::CpuId> CpusOfWorkers(const Place& place, int num_workers) {
-  const std::vector<numa::CpuId>& cpus =
-      place.topology.is_emulated() ? place.topology.cpus() : place.host.host_cpus();
+std::vector<numa::CpuId> CpusOfWorkers(const Place& place, const CpuChoice& choice,
+                                       int num_workers) {
+  std::vector<numa::CpuId> cpus = choice.cpus;
+  if (cpus.empty()) {
+    cpus = place.topology.is_emulated() ? place.topology.cpus() : place.host.host_cpus();
+  }
   std::vector<numa::CpuId> of_workers;
   for (int i = 0; i < num_workers; ++i) {
     of_workers.push_back(cpus[static_cast<size_t>(i) % cpus.size()]);
@@ -161,6 +165,12 @@ Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& confi
   return Status::Ok();
 }
 
+Result<CpuChoice> CpuChoiceOf(const settings::Variant& variant, const numa::Topology& topology) {
+  PIPEYARD_ASSIGN_OR_RETURN(const settings::CpuText text,
+                            settings::ParseCpuText(variant.Text("placement.cpus")));
+  return ChooseCpus(text, topology, numa::HostFiles());
+}
+
 void Add(const numa::PlacementCount& count, std::map<numa::NodeId, int64_t>& pages) {
   for (const auto& [node, number] : count.pages_on) pages[node] += number;
 }
@@ -174,9 +184,10 @@ Judgement Misplaced(int64_t pages) {
 }  // namespace
 
 EngineTarget::EngineTarget(std::unique_ptr<pipe::Engine> engine, bool is_resident,
-                           std::vector<std::string> inert_switches)
+                           bool pins_workers, std::vector<std::string> inert_switches)
     : engine_(std::move(engine)),
       is_resident_(is_resident),
+      pins_workers_(pins_workers),
       inert_switches_(std::move(inert_switches)) {}
 
 Judgement EngineTarget::Create(const settings::Variant& variant, const EngineRequest& request,
@@ -196,7 +207,9 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
 
   pipe::EngineSetup setup;
   setup.config = std::move(*config);
-  setup.worker_cpus = CpusOfWorkers(*place, request.num_workers);
+  const Result<CpuChoice> choice = CpuChoiceOf(variant, place->topology);
+  if (!choice.ok()) return NotApplicable("no_such_cpu", choice.status().message());
+  setup.worker_cpus = CpusOfWorkers(*place, *choice, request.num_workers);
   setup.pipes = request.pipes;
   setup.extra_pipes = request.extra_pipes;
   setup.extra_ring_slots = request.extra_ring_slots;
@@ -222,9 +235,9 @@ Judgement EngineTarget::Create(const settings::Variant& variant, const EngineReq
     }
     return judged;
   }
-  target.reset(new EngineTarget(std::move(*engine),
-                                setup.config.page_source == memory::PageSource::kResident,
-                                std::move(*inert)));
+  target.reset(new EngineTarget(
+      std::move(*engine), setup.config.page_source == memory::PageSource::kResident,
+      place->topology.is_emulated() || choice->is_per_worker, std::move(*inert)));
   return target->ProveObjects();
 }
 
@@ -243,7 +256,7 @@ Judgement EngineTarget::CheckPipeSize(int64_t pipe_bytes) {
 
 pipe::Worker& EngineTarget::Attach(int worker_index) {
   pipe::Worker& worker = engine_->worker(worker_index);
-  if (engine_->topology().is_emulated()) {
+  if (pins_workers_) {
     cpu_set_t set;
     CPU_ZERO(&set);
     CPU_SET(static_cast<size_t>(worker.host_cpu()), &set);

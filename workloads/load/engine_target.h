@@ -74,7 +74,7 @@ class EngineTarget {
   Judgement Conclude(v1::WorkerResult& result);
 
  private:
-  EngineTarget(std::unique_ptr<pipe::Engine> engine, bool is_resident,
+  EngineTarget(std::unique_ptr<pipe::Engine> engine, bool is_resident, bool pins_workers,
                std::vector<std::string> inert_switches);
 
   // While the pipes live: pages of their objects.
@@ -84,6 +84,8 @@ class EngineTarget {
 
   const std::unique_ptr<pipe::Engine> engine_;
   const bool is_resident_;
+  // Each worker stays on its CPU of the host.
+  const bool pins_workers_;
   const std::vector<std::string> inert_switches_;
   // Pages of the pipes' objects, per node, by move_pages; empty where the kernel did not tell.
   std::map<numa::NodeId, int64_t> object_pages_;

@@ -4,9 +4,12 @@
 
 #include "workloads/load/bulk.h"
 #include "workloads/load/churn.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/messaging.h"
 #include "workloads/load/transfer.h"
+#include "workloads/numa/numa_kernel.h"
+#include "workloads/numa/topology.h"
 
 namespace pipeyard::load {
 namespace {
@@ -22,11 +25,26 @@ Judgement Dispatch(const settings::Variant& variant, const Surroundings& surroun
   return Failed("not_supported", "workload " + variant.workload + " is not supported yet");
 }
 
+// Under the placement that the variant commands, asked for again at the end.
+Judgement Attempt(settings::Variant variant, Surroundings surroundings, v1::WorkerResult& result) {
+  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  if (!host.ok()) return Failed("engine_setup", host.status().message());
+  CommandedPlacement& placement = surroundings.placement;
+  Judgement judged = ResolvePlacement(*host, numa::HostFiles(), variant, placement, result);
+  if (!judged.ok()) return judged;
+  judged = CheckPlacement(placement, numa::SystemNumaKernel());
+  if (!judged.ok()) return judged;
+  judged = Dispatch(variant, surroundings, result);
+  if (!judged.ok()) return judged;
+  judged = CheckUserMemory(placement, result);
+  return judged.ok() ? CheckPlacement(placement, numa::SystemNumaKernel()) : judged;
+}
+
 }  // namespace
 
 v1::WorkerResult RunWorkload(const settings::Variant& variant, const Surroundings& surroundings) {
   v1::WorkerResult result;
-  const Judgement judgement = Dispatch(variant, surroundings, result);
+  const Judgement judgement = Attempt(variant, surroundings, result);
   result.set_outcome(judgement.outcome);
   result.set_reason_code(judgement.reason_code);
   result.set_reason_text(judgement.reason_text);

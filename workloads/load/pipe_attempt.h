@@ -75,6 +75,7 @@ Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
     const Judgement created =
         KernelPipes::Create(load.num_pipes(), load.pipe_bytes(), pipes, std::move(memory));
     if (!created.ok()) return created;
+    pipes->SetPlacement(surroundings.placement);
     Judgement ran = RunOnPipes(load, pipes, surroundings, result);
     return ran.ok() && aging != nullptr ? aging->Conclude() : ran;
   }

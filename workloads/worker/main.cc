@@ -48,6 +48,9 @@ options::Program Description() {
                .help = "set limits, then execute `pipeyard-worker` with what stands behind --",
                .options = {{.name = "affinity", .value_name = "CPUS", .help = "such as 0-3,8"},
                            {.name = "nice", .value_name = "N", .help = "-20 to 19"},
+                           {.name = "request",
+                            .value_name = "FILE",
+                            .help = "take on the placement that this WorkerRequest commands"},
                            {.name = "parent",
                             .value_name = "PID",
                             .help = "end at once where this is not the parent"}},
@@ -75,6 +78,8 @@ Result<v1::WorkerRequest> RequestOf(const options::Parsed& parsed) {
 int Run(const options::Parsed& parsed, MonotonicTime started) {
   const Result<v1::WorkerRequest> request = RequestOf(parsed);
   if (!request.ok()) return Complain(request.status());
+  // By hand there is no `launch` before.
+  if (!parsed.Has("request")) TakePlacementOf(*request);
   const Result<v1::WorkerResult> result = RunRequest(*request, started);
   if (!result.ok()) {
     return Complain(parsed.Has("request") ? result.status().WithContext(parsed.Get("request"))
@@ -90,8 +95,9 @@ int Run(const options::Parsed& parsed, MonotonicTime started) {
 }
 
 int LaunchMain(const options::Parsed& parsed) {
-  const Result<LaunchOptions> options = ParseLaunchOptions(
-      parsed.Get("affinity"), parsed.Get("nice"), parsed.Get("parent"), parsed.rest());
+  const Result<LaunchOptions> options =
+      ParseLaunchOptions(parsed.Get("affinity"), parsed.Get("nice"), parsed.Get("parent"),
+                         parsed.Get("request"), parsed.rest());
   if (!options.ok()) return Complain(options.status());
   return Complain(Launch(*options).WithContext("launch"));
 }

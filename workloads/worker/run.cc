@@ -11,8 +11,11 @@
 #include "proto/settings/definition.h"
 #include "proto/settings/parse.h"
 #include "proto/settings/variant.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/load.h"
 #include "workloads/numa/hotplug.h"
+#include "workloads/numa/numa_kernel.h"
+#include "workloads/numa/topology.h"
 
 namespace pipeyard::worker {
 namespace {
@@ -90,6 +93,16 @@ Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicT
   result.set_attempt_id(request.attempt_id());
   result.set_elapsed_ns((SystemClock().Now() - started).count());
   return result;
+}
+
+void TakePlacementOf(const v1::WorkerRequest& request) {
+  Result<settings::Variant> variant = settings::FromProto(request.variant());
+  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  if (!variant.ok() || !host.ok()) return;
+  load::CommandedPlacement placement;
+  v1::WorkerResult unused;
+  if (!load::ResolvePlacement(*host, numa::HostFiles(), *variant, placement, unused).ok()) return;
+  static_cast<void>(load::TakePlacement(placement, numa::SystemNumaKernel()));
 }
 
 Status WriteResult(const std::string& path, const v1::WorkerResult& result) {

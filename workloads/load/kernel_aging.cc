@@ -16,6 +16,7 @@
 #include "base/units.h"
 #include "workloads/load/file_limit.h"
 #include "workloads/load/result_fields.h"
+#include "workloads/numa/numa_kernel.h"
 
 namespace pipeyard::load {
 namespace {
@@ -29,34 +30,24 @@ constexpr int kPatienceMs = 60'000;
 // What the process says of itself once.
 struct Report {
   int error = 0;
-  enum class Step { kNone, kAffinity, kPipe, kResize } step = Step::kNone;
+  enum class Step { kNone, kAffinity, kPolicy, kPipe, kResize } step = Step::kNone;
 };
 
 int64_t PageBytes() { return ::sysconf(_SC_PAGESIZE); }
 
-// CPUs of the node that this process may use.
+// CPUs of the node, whatever this process's own: placement.cpus may keep the load on another node.
 Result<cpu_set_t> CpusOf(numa::NodeId id, const numa::Topology& host) {
   const std::string who = fmt::format("allocator aged:{}", id);
   const Status memory = host.CheckMemoryMask(numa::NodeMask::Of({id}));
   if (!memory.ok()) return memory.WithContext(who);
-  cpu_set_t allowed;
-  CPU_ZERO(&allowed);
-  if (::sched_getaffinity(0, sizeof(allowed), &allowed) != 0) {
-    return ErrnoStatus("sched_getaffinity", errno).WithContext(who);
-  }
   cpu_set_t cpus;
   CPU_ZERO(&cpus);
   for (const numa::CpuId cpu : host.cpus()) {
-    const bool is_there = cpu < CPU_SETSIZE && host.NodeOfCpu(cpu) == id;
-    if (is_there && CPU_ISSET(static_cast<size_t>(cpu), &allowed)) {
-      CPU_SET(static_cast<size_t>(cpu), &cpus);
-    }
+    if (cpu < CPU_SETSIZE && host.NodeOfCpu(cpu) == id) CPU_SET(static_cast<size_t>(cpu), &cpus);
   }
   if (CPU_COUNT(&cpus) != 0) return cpus;
   return InvalidArgument(
-      fmt::format("{}: node {} has no CPU that this process may use, and pipes are made where "
-                  "their maker runs",
-                  who, id));
+      fmt::format("{}: node {} has no CPU, and pipes are made where their maker runs", who, id));
 }
 
 // Pipes whose ring has `slots`, every second of them closed: each slab of infos and of rings keeps
@@ -81,6 +72,9 @@ Report MakeHalf(uint64_t num_pipes, uint64_t slots) {
 
 Report Age(const AgingRequest& request, uint64_t num_pipes, const cpu_set_t& cpus) {
   if (::sched_setaffinity(0, sizeof(cpus), &cpus) != 0) return {errno, Report::Step::kAffinity};
+  // Nor the memory policy of the load, which may forbid the node.
+  const int error = numa::SystemNumaKernel().SetTaskPolicy(numa::PolicyMode::kDefault, {});
+  if (error != 0) return {error, Report::Step::kPolicy};
   Report report;
   for (const uint64_t slots : request.ring_slots) {
     report = MakeHalf(num_pipes, slots);
@@ -96,6 +90,8 @@ Judgement JudgeReport(const Report& report, int64_t num_pipes) {
     case Report::Step::kAffinity:
       return NotApplicable("no_such_node",
                            "aging: it may not run there: " + ErrnoText(report.error));
+    case Report::Step::kPolicy:
+      break;
     case Report::Step::kPipe:
       if (report.error == EMFILE || report.error == ENFILE) {
         return NotApplicable("file_limit",

@@ -25,7 +25,7 @@ namespace pipeyard::load {
 class KernelAging {
  public:
   // Returns once the pipes are as they shall be. not_applicable: no_such_node (the node has no
-  // memory or no CPU that this process may use), file_limit, memory_limit, pipe_size_limit.
+  // memory or no CPU of the cpuset), file_limit, memory_limit, pipe_size_limit.
   // failed/aging_failed for anything else.
   static Judgement Start(const AgingRequest& request, const numa::Topology& host,
                          std::vector<MemoryLimit>& memory, std::unique_ptr<KernelAging>& aging);

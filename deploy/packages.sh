@@ -7,7 +7,7 @@ packages_to_build=(
   libcpp-httplib-dev libssl-dev
 )
 packages_to_test=(
-  python3 procps sqlite3 stress-ng libgtest-dev libgmock-dev librapidcheck-dev
+  python3 procps sqlite3 stress-ng rt-tests libgtest-dev libgmock-dev librapidcheck-dev
   clang-16 libclang-rt-16-dev llvm-16 clang-format-14
 )
 # For tests/bench.sh: the peers.

@@ -225,8 +225,7 @@ TEST_F(WorkerProgram, RunsByHandAndSaysWhatItMeasured) {
 }
 
 TEST_F(WorkerProgram, ByHandFailsWhereTheAttemptIsNotOk) {
-  const ExitStatus exited =
-      Run({"run", "--workload", "transfer", "--set", "pressure=stress-vm-50"});
+  const ExitStatus exited = Run({"run", "--workload", "transfer", "--set", "knob.ksm=1"});
 
   EXPECT_EQ(exited.exit_code, 1);
   EXPECT_THAT(StandardOutput(), HasSubstr("not supported yet"));

@@ -1,5 +1,5 @@
 // Clang thread-safety attributes under short names; nothing on other compilers. Checked by the
-// preset `tsa`. Source of the attribute set: clang's ThreadSafetyAnalysis documentation.
+// preset `asan`. Source of the attribute set: clang's ThreadSafetyAnalysis documentation.
 #pragma once
 
 #if defined(__clang__)

@@ -151,6 +151,8 @@ std::string FormatQuantity(double value, std::string_view unit) {
     }
     prefix = kPrefixes[step];
     if (unit == "count") base = "";
+    // "4.13 M/s", not "4.13 M1/s".
+    if (unit.starts_with("1/") && !prefix.empty()) base = unit.substr(1);
   }
   const double magnitude = std::fabs(scaled);
   const int decimals = scaled == std::floor(scaled) && prefix.empty() && magnitude < 999.5 ? 0

@@ -134,6 +134,12 @@ struct AttemptData {
   std::vector<std::string> inert_switches;  // that could not act; ascending
 };
 
+// What is asked of one attempt only.
+struct AttemptDetails {
+  std::vector<v1::Output> outputs;          // in the order in which they came
+  std::vector<v1::ResolvedValue> resolved;  // by name
+};
+
 struct StoreIdentity {
   std::string store_id;  // UUIDv7, drawn when the store was made
   uint64_t epoch = 0;    // grew by one when it was opened for writing
@@ -165,6 +171,8 @@ class Store {
   virtual Result<std::string> FindRunByRequest(const std::string& request_id) = 0;
   // Every ended attempt of the run, ordered by host, variant, trial, number.
   virtual Result<std::vector<AttemptData>> LoadAttemptData(const std::string& run_id) = 0;
+  // kNotFound where there is no such attempt.
+  virtual Result<AttemptDetails> LoadAttemptDetails(const std::string& attempt_id) = 0;
   // Whether this store ever assigned the attempt.
   virtual Result<bool> KnowsAttempt(const std::string& attempt_id) = 0;
 };

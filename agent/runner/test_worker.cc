@@ -57,12 +57,12 @@ int Act(const v1::WorkerRequest& request, const std::string& result_path) {
 }  // namespace pipeyard::runner
 
 int main(int argc, char** argv) {
-  // launch --parent PID -- run --request FILE --result FILE
-  if (argc != 10 || std::strcmp(argv[1], "launch") != 0 || std::strcmp(argv[5], "run") != 0)
+  // launch --parent PID --request FILE -- run --request FILE --result FILE
+  if (argc != 12 || std::strcmp(argv[1], "launch") != 0 || std::strcmp(argv[7], "run") != 0)
     return 2;
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   pipeyard::v1::WorkerRequest request;
-  std::ifstream file(argv[7], std::ios::binary);
+  std::ifstream file(argv[9], std::ios::binary);
   if (!request.ParseFromIstream(&file)) return 2;
-  return pipeyard::runner::Act(request, argv[9]);
+  return pipeyard::runner::Act(request, argv[11]);
 }

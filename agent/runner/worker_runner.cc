@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "agent/runner/frames.h"
+#include "agent/runner/kernel_log.h"
 #include "agent/runner/leftover.h"
 #include "agent/runner/output_tail.h"
 #include "agent/runner/reasons.h"
@@ -118,6 +119,7 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
   evidence.boot_id = options_.boot_id;
   evidence.trial_timeout = Nanos(assign.trial_timeout_ns());
   evidence.started_utc = clock_.UtcNow();
+  KernelLog kernel_log;
   v1::WorkerRequest request;
   Execute(assign, request, evidence);
   evidence.ended_utc = clock_.UtcNow();
@@ -132,6 +134,11 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
     output.set_stream(stream);
     output.set_omitted_bytes(tail.omitted_bytes);
     output.set_data(std::move(tail.data));
+  }
+  if (std::string said = kernel_log.Read(options_.max_output_bytes); !said.empty()) {
+    v1::Output& output = outputs.emplace_back();
+    output.set_stream("kmsg");
+    output.set_data(std::move(said));
   }
   {
     MutexLock lock(mutex_);
@@ -176,6 +183,8 @@ void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
                 "launch",
                 "--parent",
                 fmt::format("{}", ::getpid()),
+                "--request",
+                paths.Request(),
                 "--",
                 "run",
                 "--request",

@@ -182,8 +182,9 @@ TEST_F(WorkerRunnerTest, LeftoverIsFoundByItsRecordAndByItsCommandLine) {
     request.set_seed(static_cast<uint64_t>(TestWorkerAct::kHang));
     ASSERT_TRUE(PosixEnv().WriteFileAtomic(Paths().Request(), request.SerializeAsString()).ok());
     SpawnOptions spawn;
-    spawn.argv = {PIPEYARD_TEST_WORKER, "launch",   "--parent",      "1", "--", "run", "--request",
-                  Paths().Request(),    "--result", Paths().Result()};
+    spawn.argv = {PIPEYARD_TEST_WORKER, "launch",          "--parent", "1",
+                  "--request",          Paths().Request(), "--",       "run",
+                  "--request",          Paths().Request(), "--result", Paths().Result()};
     auto process = Process::Spawn(spawn);
     ASSERT_TRUE(process.ok());
     // The command line can be read a moment after the spawn, when exec is through.

@@ -171,6 +171,13 @@ class ControlServiceImpl final : public v1::ControlService::CallbackService {
     return reactor;
   }
 
+  ServerUnaryReactor* GetLog(CallbackServerContext* context, const v1::GetLogRequest* request,
+                             v1::AttemptLog* response) override {
+    ServerUnaryReactor* reactor = context->DefaultReactor();
+    core_.GetLog(*request, FinishWith(reactor, response));
+    return reactor;
+  }
+
   grpc::ServerWriteReactor<v1::RunProgress>* WatchRun(CallbackServerContext*,
                                                       const v1::GetRunRequest* request) override {
     return WatchReactor::Start(core_, *request);

@@ -169,6 +169,10 @@ Result<v1::Run> ControlClient::GetRun(const std::string& run) {
   return state_->Call(&v1::ControlService::Stub::GetRun, request);
 }
 
+Result<v1::AttemptLog> ControlClient::GetLog(const v1::GetLogRequest& request) {
+  return state_->Call(&v1::ControlService::Stub::GetLog, request);
+}
+
 Result<v1::RunProgress> ControlClient::CancelRun(const std::string& run) {
   v1::CancelRunRequest request;
   request.set_run(run);

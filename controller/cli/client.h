@@ -33,6 +33,7 @@ class ControlClient {
   Result<v1::Plan> PlanSweep(const v1::PlanSweepRequest& request);
   Result<v1::ListRunsResponse> ListRuns(const v1::ListRunsRequest& request);
   Result<v1::Run> GetRun(const std::string& run);
+  Result<v1::AttemptLog> GetLog(const v1::GetLogRequest& request);
   Result<v1::RunProgress> CancelRun(const std::string& run);
   Result<v1::ListHostsResponse> ListHosts();
   Result<v1::Host> GetHost(const std::string& host);

@@ -22,6 +22,8 @@ constexpr Entry kEntries[] = {
     {"run list", RunList},
     {"run show", RunShow},
     {"run watch", RunWatch},
+    {"run log", RunLog},
+    {"run reproduce", RunReproduce},
     {"run cancel", RunCancel},
     {"host list", HostList},
     {"host show", HostShow},

@@ -17,6 +17,8 @@ int SweepSubmit(const Console& console, const options::Parsed& parsed);
 int RunList(const Console& console, const options::Parsed& parsed);
 int RunShow(const Console& console, const options::Parsed& parsed);
 int RunWatch(const Console& console, const options::Parsed& parsed);
+int RunLog(const Console& console, const options::Parsed& parsed);
+int RunReproduce(const Console& console, const options::Parsed& parsed);
 int RunCancel(const Console& console, const options::Parsed& parsed);
 int HostList(const Console& console, const options::Parsed& parsed);
 int HostShow(const Console& console, const options::Parsed& parsed);

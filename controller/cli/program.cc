@@ -46,6 +46,13 @@ const Positional kCommandName{.name = "NAME",
                               .help = "a preset, or a file NAME.yaml of the folder"};
 const Positional kSweepFile{.name = "FILE", .help = "a sweep file (docs/SWEEPS.md)"};
 const Positional kRun{.name = "RUN", .help = "an id or a unique prefix of one, latest, or SWEEP~N"};
+const Positional kTrial{.name = "TRIAL",
+                        .help =
+                            "HOST/VARIANT/INDEX, as `run show` prints it; a unique prefix of "
+                            "the variant's id is enough"};
+const Positional kAttempt{.name = "ATTEMPT",
+                          .help = "its number, or a unique prefix of its id; default: the last one",
+                          .is_required = false};
 
 std::vector<Command> Commands() {
   return {
@@ -89,6 +96,13 @@ std::vector<Command> Commands() {
        .help = "live progress, then the comparison",
        .positionals = {kRun},
        .options = {Output()}},
+      {.path = "run log",
+       .help = "what one attempt printed, and the kernel's messages meanwhile",
+       .positionals = {kRun, kTrial, kAttempt},
+       .options = {Output()}},
+      {.path = "run reproduce",
+       .help = "a shell script that repeats a trial by hand",
+       .positionals = {kRun, kTrial, kAttempt}},
       {.path = "run cancel",
        .help = "end a run; what it has measured is kept",
        .positionals = {kRun},

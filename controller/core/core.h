@@ -87,6 +87,7 @@ class Core final : private session::RegistryEvents, private session::HostDirecto
   void PlanSweep(v1::PlanSweepRequest request, Reply<v1::Plan> reply);
   void ListRuns(v1::ListRunsRequest request, Reply<v1::ListRunsResponse> reply);
   void GetRun(v1::GetRunRequest request, Reply<v1::Run> reply);
+  void GetLog(v1::GetLogRequest request, Reply<v1::AttemptLog> reply);
   void CancelRun(v1::CancelRunRequest request, std::string actor, Reply<v1::RunProgress> reply);
   void ListHosts(Reply<v1::ListHostsResponse> reply);
   void GetHost(v1::GetHostRequest request, Reply<v1::Host> reply);

@@ -7,6 +7,7 @@
 #include "controller/analysis/diff.h"
 #include "controller/analysis/operand.h"
 #include "controller/core/answers.h"
+#include "controller/core/attempt_log.h"
 #include "controller/core/core.h"
 #include "controller/core/plan.h"
 #include "controller/spec/labels.h"
@@ -67,6 +68,17 @@ Result<v1::DiffResponse> ReadDiff(storage::Store& store, const v1::DiffRequest& 
   PIPEYARD_ASSIGN_OR_RETURN(const LoadedRun loaded_b, Load(store, b.run));
   return analysis::DiffRuns(loaded_a.run, loaded_a.attempts, loaded_b.run, loaded_b.attempts, a, b,
                             options);
+}
+
+Result<v1::AttemptLog> ReadLog(storage::Store& store, const v1::GetLogRequest& request) {
+  PIPEYARD_ASSIGN_OR_RETURN(const LoadedRun loaded, Load(store, request.run()));
+  PIPEYARD_ASSIGN_OR_RETURN(v1::AttemptLog log,
+                            FindAttempt(ToRun(loaded.run, loaded.attempts), request));
+  PIPEYARD_ASSIGN_OR_RETURN(storage::AttemptDetails details,
+                            store.LoadAttemptDetails(log.attempt().attempt_id()));
+  log.mutable_outputs()->Assign(details.outputs.begin(), details.outputs.end());
+  log.mutable_resolved()->Assign(details.resolved.begin(), details.resolved.end());
+  return log;
 }
 
 Result<v1::ListRunsResponse> ReadPage(storage::Store& store, const v1::ListRunsRequest& request) {
@@ -215,6 +227,12 @@ void Core::GetRun(v1::GetRunRequest request, Reply<v1::Run> reply) {
     const Result<LoadedRun> loaded = Load(store_, request.run());
     if (!loaded.ok()) return reply(loaded.status());
     reply(ToRun(loaded->run, loaded->attempts));
+  });
+}
+
+void Core::GetLog(v1::GetLogRequest request, Reply<v1::AttemptLog> reply) {
+  readers_.Post([this, request = std::move(request), reply = std::move(reply)] {
+    reply(ReadLog(store_, request));
   });
 }
 

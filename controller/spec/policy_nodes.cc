@@ -11,6 +11,7 @@
 #include <tuple>
 #include <variant>
 
+#include "proto/settings/allocator_text.h"
 #include "proto/settings/policy_text.h"
 #include "proto/settings/structure.h"
 
@@ -18,7 +19,9 @@ namespace pipeyard::spec {
 namespace {
 
 constexpr std::string_view kTopology = "engine.topology";
-constexpr std::array<std::string_view, 2> kPolicies{"engine.policy", "placement.memory"};
+constexpr std::string_view kAllocator = "allocator";
+constexpr std::array<std::string_view, 3> kNamingNodes{"engine.policy", "placement.memory",
+                                                       kAllocator};
 
 struct MemoryNodes {
   std::set<int> all;
@@ -53,9 +56,15 @@ std::string NodeWords(const std::set<int>& nodes) {
   return fmt::format("{} {}", nodes.size() == 1 ? "node" : "nodes", fmt::join(nodes, ", "));
 }
 
+Result<std::set<int>> NodesNamed(std::string_view name, const std::string& text) {
+  if (name != kAllocator) return settings::ReadPolicyNodes(text);
+  PIPEYARD_ASSIGN_OR_RETURN(const std::optional<int> node, settings::ReadAgedNode(text));
+  return node ? std::set<int>{*node} : std::set<int>();
+}
+
 void CheckPolicy(std::string_view name, const Level& policy, const Level& topology,
                  const MemoryNodes& nodes, Problems& problems) {
-  const auto named = settings::ReadPolicyNodes(std::get<std::string>(policy.value));
+  const auto named = NodesNamed(name, std::get<std::string>(policy.value));
   if (!named.ok()) return;
   std::set<int> absent;
   std::set<int> memoryless;
@@ -95,7 +104,7 @@ void CheckPolicyNodes(const Draft& draft, Problems& problems) {
     const auto [nodes, is_new] = topologies.try_emplace(json);
     if (is_new) nodes->second = NodesOf(json);
     if (!nodes->second) continue;
-    for (const std::string_view name : kPolicies) {
+    for (const std::string_view name : kNamingNodes) {
       const auto value = values.find(std::string(name));
       if (value == values.end()) continue;
       const Level* const policy = FindLevel(draft, name, value->second);

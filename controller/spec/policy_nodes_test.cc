@@ -57,6 +57,18 @@ TEST(PolicyNodes, ThoseThatItLacksAreNamedAtThePolicy) {
   }
 }
 
+TEST(PolicyNodes, TheNodeThatIsAgedIsLookedAtToo) {
+  const std::string topology = std::string("engine:\n  topology: ") + kTwoNodes + "\n";
+
+  EXPECT_THAT(ProblemsOf(topology + "parameters: { allocator: aged:1 }\n"), IsEmpty());
+  const std::vector<Problem> problems =
+      ProblemsOf(topology + "factors: { allocator: [fresh, aged:1, aged:2] }\n");
+  ASSERT_EQ(problems.size(), 1u);
+  EXPECT_THAT(problems[0].what,
+              HasSubstr("allocator: 'aged:2' names node 2, which engine.topology in line 5 has "
+                        "without memory"));
+}
+
 TEST(PolicyNodes, HostsAnswerForTheirOwn) {
   EXPECT_THAT(ProblemsOf("engine: { policy: \"bind:7\" }\n"), IsEmpty());
 }

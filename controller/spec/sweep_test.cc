@@ -224,10 +224,7 @@ parameters: { workers: threads, pressure: none, allocator: fresh }
 }
 
 TEST(Sweep, GetsTheOnlyTargetOfItsWorkload) {
-  const ReadResult result = ReadSweep("sweep: s\nworkload: bulk\n", {});
-
-  ASSERT_EQ(result.problems.size(), 1u);
-  EXPECT_EQ(result.problems[0].what, "workload: 'bulk' is not supported yet");
+  EXPECT_EQ(Read("sweep: s\nworkload: bulk\n").variants[0].variant.target, "engine");
 }
 
 TEST(Set, ReplacesASettingOrAWholeFactor) {
@@ -247,15 +244,13 @@ TEST(Set, MakesAFactorOfASetting) {
 }
 
 TEST(Set, TakesAValueThatYamlWouldSplitAsItIs) {
-  EXPECT_NE(ErrorsOf(kPlain, {"placement.memory=interleave:0,1"})
-                .find("placement.memory: 'interleave:0,1' is not supported yet"),
-            std::string::npos);
-  EXPECT_NE(ErrorsOf(kPlain, {"placement.memory=[\"interleave:0,1\"]"})
-                .find("placement.memory: 'interleave:0,1' is not supported yet"),
-            std::string::npos);
+  for (const char* const set :
+       {"placement.memory=interleave:0,1", "placement.memory=[\"interleave:0,1\"]"}) {
+    EXPECT_EQ(Read(kPlain, {set}).variants[0].variant.Text("placement.memory"), "interleave:0,1");
+  }
 }
 
-TEST(Set, CanReplaceWhatIsNotSupportedYet) {
+TEST(Set, ThatEmptiesAnExcludeOnlyWarns) {
   const std::string yaml = kPlain +
                            "factors: { pressure: [none, stress-vm-50] }\n"
                            "exclude: [ { pressure: stress-vm-50 } ]\n";
@@ -288,7 +283,7 @@ TEST(Set, TellsWhatIsWrongWithoutAPlace) {
       {"writers=[1", "s.yaml: --set writers=[1: broken YAML"},
       {"writers={a: b}", "writers: a map stands here"},
       {"repetitions.min=3", "unknown setting 'repetitions.min'"},
-      {"pressure=stress-vm-50", "pressure: 'stress-vm-50' is not supported yet"},
+      {"knob.ksm=1", "knob.ksm: '1' is not supported yet"},
       {"kernel=6.1", "'kernel' is reserved"},
   };
   for (const auto& [set, part] : cases) {
@@ -327,7 +322,13 @@ TEST(ReadySweeps, PreallocIsTheMatrixWithTheKernelBesideIt) {
     ++arms[variant.arm.empty() ? variant.variant.target : variant.arm];
   }
 
-  EXPECT_EQ(arms, (std::map<std::string, int>{{"two-page", 9}, {"prealloc", 9}, {"kernel", 9}}));
+  // Nine cells, with pressure and without.
+  EXPECT_EQ(arms, (std::map<std::string, int>{{"one-page", 18},
+                                              {"two-page", 18},
+                                              {"prealloc-v1", 18},
+                                              {"prealloc", 18},
+                                              {"pool", 18},
+                                              {"kernel", 18}}));
 }
 
 }  // namespace

@@ -38,8 +38,50 @@ constexpr std::array<MetricDefinition, 2> kMessaging{{
     {.name = "time", .unit = "ns", .better = "lower", .reducer = "total"},
 }};
 
+// Requests are timed without giving the pages back, the rate with it.
+constexpr std::array<MetricDefinition, 4> kBulk{{
+    {.name = "page_rate", .unit = "1/s", .better = "higher", .reducer = "rate"},
+    {.name = "time_per_page",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "mean",
+     .may_be_absent = true},
+    {.name = "request_p50",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p50",
+     .may_be_absent = true},
+    {.name = "request_p99",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p99",
+     .may_be_absent = true},
+}};
+
+// An operation is one creation with the close of an older pipe, or one resize.
+constexpr std::array<MetricDefinition, 4> kChurn{{
+    {.name = "operation_rate", .unit = "1/s", .better = "higher", .reducer = "rate"},
+    {.name = "time_per_operation",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "mean",
+     .may_be_absent = true},
+    {.name = "operation_p50",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p50",
+     .may_be_absent = true},
+    {.name = "operation_p99",
+     .unit = "ns",
+     .better = "lower",
+     .reducer = "p99",
+     .may_be_absent = true},
+}};
+
 }  // namespace
 
+std::span<const MetricDefinition> ChurnMetrics() { return kChurn; }
+std::span<const MetricDefinition> BulkMetrics() { return kBulk; }
 std::span<const MetricDefinition> TransferMetrics() { return kTransfer; }
 std::span<const MetricDefinition> MessagingMetrics() { return kMessaging; }
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <fstream>
 #include <set>
+#include <sstream>
 
 #include "base/testing/golden.h"
 #include "proto/settings/definition.h"
@@ -209,6 +211,44 @@ TEST(Docs, SettingsAreThoseOfTheCatalog) {
       << "PIPEYARD_UPDATE_GOLDEN=1 rewrites the table";
   EXPECT_NE(pipeyard::testing::ReadFile(path).find(SettingsTable() + "<!-- /settings -->"),
             std::string::npos);
+}
+
+// The section of a level-two heading, without it.
+std::string SectionOf(const std::string& text, const std::string& heading) {
+  const size_t start = text.find("\n## " + heading + "\n");
+  if (start == std::string::npos) return "";
+  const size_t begin = start + heading.size() + 5;
+  return text.substr(begin, text.find("\n## ", begin) - begin);
+}
+
+// Whether a table's row names the metric in its first cell, its unit in the second, its direction
+// in the third.
+bool HasRow(const std::string& section, const MetricDefinition& metric) {
+  const std::string name = fmt::format("`{}`", metric.name);
+  const std::string rest = fmt::format(" | {} | {} | ", metric.unit, metric.better);
+  std::istringstream lines(section);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t first_cell = line.find(rest);
+    if (line.starts_with("| ") && line.substr(0, first_cell).find(name) != std::string::npos &&
+        first_cell != std::string::npos && line.find(" | ") == first_cell) {
+      return true;
+    }
+  }
+  return false;
+}
+
+TEST(Docs, TellEveryMetricWithUnitAndDirection) {
+  const std::string docs = std::string(PIPEYARD_SOURCE_DIR) + "/docs/";
+  const std::string workloads = pipeyard::testing::ReadFile(docs + "WORKLOADS.md");
+  const std::string sweeps = pipeyard::testing::ReadFile(docs + "SWEEPS.md");
+  for (const WorkloadDefinition& workload : Workloads()) {
+    for (const MetricDefinition& metric : Metrics(workload.name)) {
+      const std::string name(workload.name);
+      EXPECT_TRUE(HasRow(SectionOf(workloads, name), metric)) << name << " " << metric.name;
+      EXPECT_TRUE(HasRow(SectionOf(sweeps, "Metrics of " + name), metric))
+          << name << " " << metric.name;
+    }
+  }
 }
 
 TEST(NearestName, FindsTyposAndNothingFarAway) {

@@ -1,6 +1,7 @@
 // Defaults are those of pipe_bench (docs/WORKLOADS.md), where it has the option.
 #include <array>
 
+#include "proto/settings/allocator_text.h"
 #include "proto/settings/catalog.h"
 
 namespace pipeyard::settings::catalog {
@@ -13,14 +14,13 @@ constexpr std::array<std::string_view, 6> kAllocating{"bandwidth", "bulk",      
                                                       "fault",     "messaging", "transfer"};
 constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};
 constexpr std::array<std::string_view, 3> kPressure{"none", "stress-vm-50", "stress-vm-80"};
-constexpr std::array<std::string_view, 2> kStress{"stress-vm-50", "stress-vm-80"};
 
 constexpr std::array<Row, 9> kRows{{
     {.name = "allocator",
      .default_value = "fresh",
      .workloads = kAllocating,
-     .is_supported = false,
-     .help = "fresh, or aged:NODE: remote partial slabs exist before the warm-up"},
+     .help = "fresh, or aged:NODE: partial slabs exist on that node before the warm-up",
+     .check_text = CheckAllocatorText},
     {.name = "duration",
      .kind = Kind::kDuration,
      .default_value = 3 * kSecond,
@@ -46,7 +46,6 @@ constexpr std::array<Row, 9> kRows{{
      .kind = Kind::kChoice,
      .default_value = "none",
      .choices = kPressure,
-     .unsupported_choices = kStress,
      .workloads = kTransfer,
      .help = "memory pressure by stress-ng while it runs"},
     {.name = "readers",

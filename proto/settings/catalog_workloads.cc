@@ -13,9 +13,9 @@ constexpr std::array<std::string_view, 1> kCommand{"command"};
 constexpr std::array<WorkloadDefinition, 7> kWorkloads{{
     {.name = "messaging", .targets = kBoth},
     {.name = "transfer", .targets = kBoth},
-    {.name = "churn", .targets = kBoth, .is_supported = false},
+    {.name = "churn", .targets = kBoth},
     {.name = "fault", .targets = kBoth, .is_supported = false},
-    {.name = "bulk", .targets = kEngine, .is_supported = false},
+    {.name = "bulk", .targets = kEngine},
     {.name = "bandwidth", .targets = kBoth, .is_supported = false},
     {.name = "command", .targets = kCommand, .declares_metrics = false},
 }};

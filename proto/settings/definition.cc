@@ -129,6 +129,8 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 }
 
 std::span<const MetricDefinition> Metrics(std::string_view workload) {
+  if (workload == "bulk") return catalog::BulkMetrics();
+  if (workload == "churn") return catalog::ChurnMetrics();
   if (workload == "messaging") return catalog::MessagingMetrics();
   if (workload == "transfer") return catalog::TransferMetrics();
   return {};

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 
+#include <vector>
+
+#include "proto/settings/cpu_text.h"
+#include "proto/settings/policy_text.h"
 #include "proto/settings/structure.h"
 
 namespace pipeyard::settings {
@@ -44,6 +48,12 @@ TEST(ParseValue, SaysWhatIsWrongAndWhatWasMeant) {
       {"duration", "0", "0 is out of range; 1ms to 1d was meant"},
       {"workers", "fibres",
        "'fibres' is not one of its values; one of threads, processes was meant"},
+      {"allocator", "aged",
+       "'aged' is no state of an allocator; fresh, or aged:NODE such as aged:1 was meant"},
+      {"allocator", "aged:64",
+       "'aged:64' is no state of an allocator; fresh, or aged:NODE such as aged:1 was meant"},
+      {"allocator", "aged:1,2",
+       "'aged:1,2' is no state of an allocator; fresh, or aged:NODE such as aged:1 was meant"},
       {"placement.cpus", "a;b", "'a;b' holds a ';'"},
       {"placement.cpus", "a\nb", "holds a control character"},
       {"placement.cpus", "a\xC2\x9B", "holds a control character"},
@@ -145,6 +155,34 @@ TEST(CanonicalJson, SortsKeysAndDropsSpace) {
             R"({"a":{"c":null,"d":"x"},"b":[1,2]})");
   EXPECT_FALSE(CanonicalJson("{").ok());
   EXPECT_FALSE(CanonicalJson("\"\xff\"").ok());
+}
+
+TEST(ParseCpuText, ReadsEveryForm) {
+  const auto kind = [](std::string_view text) { return ParseCpuText(text)->kind; };
+
+  EXPECT_EQ(kind(""), CpuTextKind::kInherited);
+  EXPECT_EQ(kind("spread"), CpuTextKind::kSpread);
+  EXPECT_EQ(kind("one-per-core"), CpuTextKind::kOnePerCore);
+  EXPECT_EQ(kind("nearest-cxl"), CpuTextKind::kNodeRole);
+  EXPECT_EQ(ParseCpuText("8,0-2,1")->numbers, (std::vector<int>{0, 1, 2, 8}));
+  EXPECT_EQ(ParseCpuText("node2,node0")->numbers, (std::vector<int>{0, 2}));
+  EXPECT_EQ(ParseCpuText("50%cpus")->percent, 50);
+}
+
+TEST(ParseCpuText, RefusesWhatNamesNoCpus) {
+  for (const char* const text : {"node", "node64", "node0,1", "0,node1", "3-1", "8192", "0,", "-1",
+                                 "0%cpus", "101%cpus", "%cpus", "all", "node0-1", " 0", "0 "}) {
+    EXPECT_EQ(ParseCpuText(text).status().code(), StatusCode::kInvalidArgument) << text;
+  }
+}
+
+TEST(CheckPolicyText, ANodeRoleStandsWhereNodesStandAlone) {
+  EXPECT_TRUE(CheckPolicyText("interleave:dram-nodes").ok());
+  EXPECT_TRUE(CheckPolicyText("preferred:nearest-cxl").ok());
+  EXPECT_TRUE(CheckPolicyText("bind:0,cxl-nodes").ok());
+  EXPECT_FALSE(CheckPolicyText("weighted-interleave:dram-nodes=3").ok());
+  EXPECT_FALSE(CheckPolicyText("preferred:dram-nodes,cxl-nodes").ok());
+  EXPECT_FALSE(CheckPolicyText("bind:far-nodes").ok());
 }
 
 }  // namespace

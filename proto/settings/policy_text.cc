@@ -4,6 +4,8 @@
 
 #include <charconv>
 
+#include "proto/settings/node_role.h"
+
 namespace pipeyard::settings {
 namespace {
 
@@ -25,7 +27,8 @@ int ReadNumber(std::string_view text, int max) {
   return is_number && value >= 0 && value <= max ? value : -1;
 }
 
-// Adds the nodes of "3", "0-2" or, with weights, "0=3". False where the item is none of these.
+// Adds the nodes of "3", "0-2" or, with weights, "0=3"; a node role stands for nodes that only the
+// host knows. False where the item is none of these.
 bool ReadItem(std::string_view item, bool has_weights, std::set<int>& nodes) {
   if (has_weights) {
     const size_t equals = item.find('=');
@@ -34,6 +37,7 @@ bool ReadItem(std::string_view item, bool has_weights, std::set<int>& nodes) {
     const int weight = ReadNumber(item.substr(equals + 1), kMaxWeight);
     return node >= 0 && weight > 0 && nodes.insert(node).second;
   }
+  if (IsNodeRole(item)) return true;
   const size_t dash = item.find('-');
   const int first = ReadNumber(item.substr(0, dash), kMaxNode);
   const int last =
@@ -66,7 +70,9 @@ Result<std::set<int>> ReadPolicyNodes(std::string_view text) {
     if (comma == std::string_view::npos) break;
     list.remove_prefix(comma + 1);
   }
-  if (word == "preferred" && nodes.size() != 1) return NoPolicy(text);
+  // One node, or a role that may be one.
+  const bool is_role = IsNodeRole(text.substr(colon + 1));
+  if (word == "preferred" && !is_role && nodes.size() != 1) return NoPolicy(text);
   return nodes;
 }
 

@@ -12,11 +12,13 @@
 
 namespace pipeyard::settings {
 
-// The nodes that a policy names; none for "", "default" and "local". Errors: as CheckPolicyText().
+// The nodes that a policy names by number; none for "", "default", "local" and node roles
+// (node_role.h). Errors: as CheckPolicyText().
 Result<std::set<int>> ReadPolicyNodes(std::string_view text);
 
 // "", "default", "local", "preferred:1", "preferred-many:0,1", "bind:0-1", "interleave:0,1",
-// "weighted-interleave:0=3,1=1", "weighted-interleave:0,1". Errors: kInvalidArgument.
+// "weighted-interleave:0=3,1=1", "weighted-interleave:0,1"; where nodes stand alone, a node role
+// may stand. Errors: kInvalidArgument.
 Status CheckPolicyText(std::string_view text);
 
 }  // namespace pipeyard::settings

@@ -147,11 +147,11 @@ TEST(VariantText, ShowsNamedSettingsAsAPersonWritesThem) {
 
 TEST(CheckSupported, NamesWhatIsNotExecutedYet) {
   EXPECT_EQ(CheckSupported(Made("engine", {{"engine.page_cache", "prealloc"}})), Status::Ok());
-  EXPECT_EQ(CheckSupported(Made("kernel", {{"pressure", "stress-vm-50"}})).message(),
-            "pressure: 'stress-vm-50' is not supported yet");
+  EXPECT_EQ(CheckSupported(Made("kernel", {{"knob.ksm", "1"}})).message(),
+            "knob.ksm: '1' is not supported yet");
   EXPECT_EQ(CheckSupported(Made("kernel", {{"workers", "processes"}})), Status::Ok());
-  EXPECT_EQ(CheckSupported(Made("kernel", {}, "churn")).message(),
-            "workload 'churn' is not supported yet");
+  EXPECT_EQ(CheckSupported(Made("kernel", {}, "fault")).message(),
+            "workload 'fault' is not supported yet");
 }
 
 TEST(Wire, CarriesAVariantThereAndBack) {
@@ -236,9 +236,15 @@ rc::Gen<Value> ValueOf(const Definition& definition) {
     case Kind::kChoice:
       return rc::gen::map(rc::gen::inRange<size_t>(0, definition.choices.size()),
                           [&](size_t i) { return Value(std::string(definition.choices[i])); });
-    case Kind::kText:
-      return rc::gen::element(Value(std::string()), Value(std::string("bind:0")),
-                              Value(std::string("weighted-interleave:0=3,1=1")));
+    case Kind::kText: {
+      std::vector<Value> texts;
+      for (const char* const text :
+           {"", "bind:0", "weighted-interleave:0=3,1=1", "node0", "0-2", "fresh", "aged:1"}) {
+        const bool is_legal = definition.check_text == nullptr || definition.check_text(text).ok();
+        if (is_legal) texts.emplace_back(std::string(text));
+      }
+      return rc::gen::elementOf(texts);
+    }
     default:
       return rc::gen::just(definition.default_value);
   }

@@ -158,6 +158,39 @@ Result<std::vector<AttemptData>> LoadAttemptData(Connection& connection,
   return list;
 }
 
+Result<AttemptDetails> LoadAttemptDetails(Connection& connection, const std::string& attempt_id) {
+  Query find(connection, "SELECT attempt FROM attempts WHERE attempt_id = ?1", attempt_id);
+  if (!find.Next()) {
+    PIPEYARD_RETURN_IF_ERROR(find.status());
+    return NotFound(fmt::format("no attempt {}", attempt_id));
+  }
+  const int64_t attempt = find.Int(0);
+  AttemptDetails details;
+  Query outputs(connection,
+                "SELECT stream, omitted_bytes, content FROM outputs WHERE attempt = ?1 "
+                "ORDER BY sequence, output",
+                attempt);
+  while (outputs.Next()) {
+    v1::Output& output = details.outputs.emplace_back();
+    output.set_stream(outputs.Text(0));
+    output.set_omitted_bytes(static_cast<uint64_t>(outputs.Int(1)));
+    output.set_data(outputs.Text(2));
+  }
+  PIPEYARD_RETURN_IF_ERROR(outputs.status());
+  Query resolved(connection,
+                 "SELECT name, as_written, resolved FROM resolved_values WHERE attempt = ?1 "
+                 "ORDER BY name",
+                 attempt);
+  while (resolved.Next()) {
+    v1::ResolvedValue& value = details.resolved.emplace_back();
+    value.set_name(resolved.Text(0));
+    value.set_as_written(resolved.Text(1));
+    value.set_resolved(resolved.Text(2));
+  }
+  PIPEYARD_RETURN_IF_ERROR(resolved.status());
+  return details;
+}
+
 Status LoadMetrics(Connection& connection, int64_t attempt, std::vector<v1::Metric>& metrics) {
   Query query(connection,
               "SELECT name, unit, reducer, better, value, absent_reason "

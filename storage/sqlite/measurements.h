@@ -17,6 +17,9 @@ namespace pipeyard::storage {
 // such run.
 Result<std::vector<AttemptData>> LoadAttemptData(Connection& connection, const std::string& run_id);
 
+// kNotFound where there is no such attempt.
+Result<AttemptDetails> LoadAttemptDetails(Connection& connection, const std::string& attempt_id);
+
 // Metrics of one attempt, in the order in which the store first saw them.
 Status LoadMetrics(Connection& connection, int64_t attempt, std::vector<v1::Metric>& metrics);
 

@@ -82,6 +82,11 @@ Result<std::vector<AttemptData>> SqliteStore::LoadAttemptData(const std::string&
       [&](Connection& connection) { return storage::LoadAttemptData(connection, run_id); });
 }
 
+Result<AttemptDetails> SqliteStore::LoadAttemptDetails(const std::string& attempt_id) {
+  return InSnapshot(
+      [&](Connection& connection) { return storage::LoadAttemptDetails(connection, attempt_id); });
+}
+
 Result<bool> SqliteStore::KnowsAttempt(const std::string& attempt_id) {
   return InSnapshot(
       [&](Connection& connection) { return storage::KnowsAttempt(connection, attempt_id); });

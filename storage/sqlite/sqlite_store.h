@@ -53,6 +53,7 @@ class SqliteStore final : public Store {
   Result<RunSummaryRecord> LoadRunSummary(const std::string& run_id) override;
   Result<std::string> FindRunByRequest(const std::string& request_id) override;
   Result<std::vector<AttemptData>> LoadAttemptData(const std::string& run_id) override;
+  Result<AttemptDetails> LoadAttemptDetails(const std::string& attempt_id) override;
   Result<bool> KnowsAttempt(const std::string& attempt_id) override;
 
  private:

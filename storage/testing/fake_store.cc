@@ -61,6 +61,7 @@ Result<std::string> FakeStore::FindRunByRequest(const std::string&) { return NoR
 Result<std::vector<AttemptData>> FakeStore::LoadAttemptData(const std::string&) {
   return NoReads();
 }
+Result<AttemptDetails> FakeStore::LoadAttemptDetails(const std::string&) { return NoReads(); }
 Result<bool> FakeStore::KnowsAttempt(const std::string&) { return NoReads(); }
 
 }  // namespace pipeyard::storage

@@ -63,6 +63,73 @@ compare: { factor: workers, baseline: threads }
         self.assert_each_sample_stored_once(run, 24, 'message_rate')
         self.assertEqual({r['metric'] for r in self.json('diff', run)['rows']}, {'message_rate', 'time'})
 
+    def test_bulk_runs_on_the_engine_and_its_calls_are_those_of_the_algorithm(self):
+        self.fleet('host1')
+        text = '''sweep: bulk
+workload: bulk
+parameters: { pages: 8, duration: 50ms, warmup: 0 }
+engine:
+  topology: { nodes: [{ cpus: 2, memory: 64MiB }, { cpus: 2, memory: 64MiB }] }
+  policy: "weighted-interleave:0=3,1=1"
+factors: { engine.interleave_bulk: [folded-carry, single-step] }
+compare: { factor: engine.interleave_bulk, baseline: folded-carry }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 2)
+        self.assert_each_sample_stored_once(run, 12, 'page_rate')
+        rows = self.json('diff', run)['rows']
+        self.assertEqual({(r['metric'], r['unit'], r['better']) for r in rows},
+                         {('page_rate', '1/s', 'higher'), ('time_per_page', 'ns', 'lower'), ('request_p50', 'ns', 'lower'),
+                          ('request_p99', 'ns', 'lower')})
+        self.assertNotIn('inert', {r['verdict'] for r in rows})
+        # Of 8 pages under 3:1, six come from node 0 and two from node 1, in one call each or one by one.
+        counters = {c['name']: c for c in rows[0]['counters']}
+        for arm, calls in ('a', {'node0': 1, 'node1': 1}), ('b', {'node0': 6, 'node1': 2}):
+            operations = counters['operations'][arm]
+            self.assertGreater(operations, 0)
+            for node, number in calls.items():
+                self.assertEqual(counters[f'{node}_bulk_calls'][arm], number * operations, counters)
+            self.assertEqual(counters['node0_pages'][arm], 6 * operations, counters)
+
+    def test_churn_runs_both_operations_in_threads_and_processes_on_both_targets(self):
+        self.fleet('host1')
+        text = '''sweep: churn
+workload: churn
+parameters: { tasks: 2, window: 4, duration: 20ms, warmup: 0 }
+factors: { target: [engine, kernel], workers: [threads, processes], operation: [create, resize] }
+compare: { factor: workers, baseline: threads }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 8)
+        self.assert_each_sample_stored_once(run, 48, 'operation_rate')
+        self.assertEqual({(r['metric'], r['unit'], r['better']) for r in self.json('diff', run)['rows']},
+                         {('operation_rate', '1/s', 'higher'), ('time_per_operation', 'ns', 'lower'),
+                          ('operation_p50', 'ns', 'lower'), ('operation_p99', 'ns', 'lower')})
+
+    def test_an_aged_node_gives_remote_metadata_unless_the_policy_is_asked(self):
+        self.fleet('host1')
+        text = '''sweep: aged
+workload: churn
+target: engine
+parameters: { duration: 50ms, warmup: 0 }
+engine: { topology: { nodes: [{ cpus: 2, memory: 64MiB }, { cpus: 2, memory: 64MiB }] } }
+factors: { allocator: [fresh, aged:1], engine.metadata_placement: [any-node, policy-node] }
+compare: { factor: engine.metadata_placement, baseline: any-node }
+'''
+        run = self.submit(text)
+        self.finished(run)
+        self.assert_each_sample_stored_once(run, 24, 'operation_rate')
+        remote = {}
+        for row in self.json('diff', run)['rows']:
+            if row['metric'] == 'operation_rate':
+                counter = next(c for c in row['counters'] if c['name'] == 'metadata_remote')
+                remote['aged' if 'aged' in json.dumps(row['variant']) else 'fresh'] = (counter['a'], counter['b'])
+        self.assertEqual(remote['fresh'], (0, 0))
+        self.assertGreater(remote['aged'][0], 0)
+        self.assertEqual(remote['aged'][1], 0)
+
     def test_two_agents_run_the_same_cells_and_never_at_once(self):
         self.fleet('host1', 'host2')
         run = self.submit(sweep())

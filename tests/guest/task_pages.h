@@ -9,7 +9,11 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <functional>
+#include <semaphore>
 #include <string>
+#include <thread>
+#include <utility>
 #include <vector>
 
 #include "tests/guest/machine.h"
@@ -67,6 +71,34 @@ class RamfsFile {
  private:
   static constexpr char kDir[] = "/tmp/ramfs";
   int fd_ = -1;
+};
+
+// Does one thing on a thread that is there beforehand. Starting a thread allocates for the task
+// that starts it and under its policy (the new stack is up to four pages), which moves the task's
+// interleaving by as many steps, or by none where the kernel has a stack at hand.
+class ReadyThread {
+ public:
+  explicit ReadyThread(std::function<void()> body)
+      : body_(std::move(body)), thread_([this] {
+          is_wanted_.acquire();
+          body_();
+          is_done_.release();
+        }) {}
+  ~ReadyThread() { thread_.join(); }
+  ReadyThread(const ReadyThread&) = delete;
+  ReadyThread& operator=(const ReadyThread&) = delete;
+
+  // Once, and before the end of this object's life.
+  void Run() {
+    is_wanted_.release();
+    is_done_.acquire();
+  }
+
+ private:
+  std::binary_semaphore is_wanted_{0};
+  std::binary_semaphore is_done_{0};
+  const std::function<void()> body_;
+  std::thread thread_;  // the last: it uses the others
 };
 
 }  // namespace pipeyard

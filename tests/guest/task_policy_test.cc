@@ -101,8 +101,8 @@ TEST_F(TaskPolicyTest, WeightsThatChangeActFromTheNextNodeOn) {
   SetWeights(before);
   const std::vector<int> engine = EngineNodes(0, policy, 4, [&] { SetWeights(after); });
   SetWeights(before);
-  const std::vector<int> kernel =
-      KernelNodes(policy, 4, [&] { std::thread([&] { WriteHostWeights(after); }).join(); });
+  ReadyThread writer([&] { EXPECT_TRUE(WriteHostWeights(after)); });
+  const std::vector<int> kernel = KernelNodes(policy, 4, [&] { writer.Run(); });
 
   EXPECT_EQ(engine, kernel);
   EXPECT_EQ(std::vector<int>(engine.begin(), engine.begin() + 8),

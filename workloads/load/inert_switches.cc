@@ -12,6 +12,10 @@ using numa::PolicyMode;
 
 // What a workload reaches of the engine. Source: kernel-mechanisms.md E, and the loops here.
 struct Reach {
+  bool has_pipes = true;       // there are pipes
+  bool has_writes = true;      // anybody writes to one
+  bool is_charged = true;      // what it allocates is charged where accounting is on
+  bool has_bulk = false;       // asks for several pages in one request itself
   bool has_faults = false;     // allocates for faults of a mapping
   bool creates_pipes = false;  // while it is measured, not only before
   bool polls = false;          // anybody polls or watches a pipe
@@ -20,6 +24,17 @@ struct Reach {
 
 Reach ReachOf(const settings::Variant& variant) {
   Reach reach;
+  if (variant.workload == "churn") {
+    // Data is written before anything is measured.
+    reach.creates_pipes = true;
+    reach.has_writes = false;
+  }
+  if (variant.workload == "bulk") {
+    reach.has_writes = false;
+    reach.has_pipes = false;
+    reach.is_charged = variant.Flag("accounted");
+    reach.has_bulk = variant.Integer("pages") > 1;
+  }
   if (variant.values.count("message_bytes") != 0) {
     reach.longest_write_bytes = variant.Integer("message_bytes");
   }
@@ -61,20 +76,23 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
   const int num_nodes = topology.memory_nodes().Count();
   const bool has_several_nodes = num_nodes > 1;
   EffectiveSwitches effective;
-  effective.page_cache = EffectiveCache(config.page_cache, reach, page_bytes);
-  effective.has_accounting = config.has_accounting;
-  effective.memory_limit_bytes = config.has_accounting ? config.memory_limit_bytes : 0;
+  effective.has_accounting = config.has_accounting && reach.is_charged;
+  effective.memory_limit_bytes = effective.has_accounting ? config.memory_limit_bytes : 0;
   effective.page_source = config.page_source;
-  effective.wait_spin = config.wait_spin;
-  effective.wakeup = config.wakeup;
+  if (reach.has_writes) {
+    effective.page_cache = EffectiveCache(config.page_cache, reach, page_bytes);
+    effective.wait_spin = config.wait_spin;
+    effective.wakeup = config.wakeup;
+  }
   if (reach.polls) effective.poll_wakeup = config.poll_wakeup;
 
   // Accounted bulk returns one page at most (B3), and a request for one page is none.
-  const bool has_bulk = effective.page_cache == pipe::PageCache::kPreallocV1 &&
-                        !config.has_accounting && reach.longest_write_bytes > page_bytes;
+  const bool has_cache_bulk = effective.page_cache == pipe::PageCache::kPreallocV1 &&
+                              reach.longest_write_bytes > page_bytes;
+  const bool has_bulk = (reach.has_bulk || has_cache_bulk) && !effective.has_accounting;
   if (num_nodes == 1 && !topology.is_emulated()) {
     effective.fastpath_fault = config.fastpath.fault && reach.has_faults;
-    effective.fastpath_page = config.fastpath.page;
+    effective.fastpath_page = config.fastpath.page && reach.has_writes;
     effective.fastpath_bulk = config.fastpath.bulk && has_bulk;
     effective.fastpath_slab = config.fastpath.slab && reach.creates_pipes;
   }
@@ -86,14 +104,16 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
     // it is asked for by name, which policy-node does.
     const bool is_unasked = config.metadata_placement == memory::MetadataPlacement::kStrictPolicy &&
                             (!config.policy || config.policy->mode == PolicyMode::kDefault);
-    if (!is_unasked) effective.metadata_placement = config.metadata_placement;
-    effective.defrag_ratio = config.defrag_ratio;
+    if (reach.has_pipes) {
+      if (!is_unasked) effective.metadata_placement = config.metadata_placement;
+      effective.defrag_ratio = config.defrag_ratio;
+    }
     const bool is_weighted = effective.policy.mode == PolicyMode::kWeightedInterleave &&
                              effective.policy.nodes.Count() > 1;
     if (has_bulk && is_weighted) effective.interleave_bulk = config.interleave_bulk;
   }
   // On one node the form of the slab changes the time of allocations only, and where it matters.
-  if (has_several_nodes || reach.creates_pipes) effective.slab = config.slab;
+  if (reach.creates_pipes || (has_several_nodes && reach.has_pipes)) effective.slab = config.slab;
   return effective;
 }
 
@@ -106,8 +126,10 @@ bool IsAtDefault(const settings::Variant& variant, const settings::Definition& d
 Result<std::vector<std::string>> InertSwitches(const settings::Variant& variant,
                                                const numa::Topology& topology, int64_t page_bytes) {
   std::vector<std::string> inert;
-  if (variant.target != "engine") return inert;
   const Reach reach = ReachOf(variant);
+  // Aging leaves slabs behind, and only pipes are made of their objects.
+  if (!reach.has_pipes && variant.Text("allocator") != "fresh") inert.push_back("allocator");
+  if (variant.target != "engine") return inert;
   PIPEYARD_ASSIGN_OR_RETURN(const pipe::EngineConfig config, EngineConfigOf(variant));
   const EffectiveSwitches given = Reduce(config, reach, topology, page_bytes);
   // Whether a variant behaves as the given one.

@@ -11,9 +11,11 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "pipeyard/v1/worker.pb.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/counts.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/memory_limit.h"
@@ -43,7 +45,13 @@ class KernelPipes {
   // Of each pipe.
   int64_t size_bytes() const { return size_bytes_; }
 
-  Worker Attach(int /*worker_index*/) { return {}; }
+  // Where it commands so, each worker stays on its CPU; before the workers start.
+  void SetPlacement(CommandedPlacement placement) { placement_ = std::move(placement); }
+  Worker Attach(int worker_index) {
+    // Refused only where the CPU is gone from the cpuset, which CheckPlacement() at the end sees.
+    static_cast<void>(PinWorker(placement_, worker_index));
+    return {};
+  }
   // Bytes moved, 0 for end of file (Read), or a negative errno. Blocks as the system calls do.
   int64_t Write(Worker& /*worker*/, int pipe, const std::byte* data, size_t size) {
     const ssize_t written = ::write(EndsOf(pipe).write, data, size);
@@ -92,6 +100,7 @@ class KernelPipes {
   Ends& EndsOf(int pipe) { return ends_[static_cast<size_t>(pipe)]; }
   static void Close(int& end);
 
+  CommandedPlacement placement_;
   std::vector<Ends> ends_;
   int64_t size_bytes_ = 0;
 };

@@ -2,9 +2,13 @@
 
 #include <string>
 
+#include "workloads/load/bulk.h"
+#include "workloads/load/churn.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/messaging.h"
 #include "workloads/load/transfer.h"
+#include "workloads/numa/numa_kernel.h"
 
 namespace pipeyard::load {
 namespace {
@@ -13,16 +17,29 @@ Judgement Dispatch(const settings::Variant& variant, const Surroundings& surroun
                    v1::WorkerResult& result) {
   const Status supported = settings::CheckSupported(variant);
   if (!supported.ok()) return Failed("not_supported", supported.message());
+  if (variant.workload == "bulk") return RunBulk(variant, surroundings, result);
+  if (variant.workload == "churn") return RunChurn(variant, surroundings, result);
   if (variant.workload == "messaging") return RunMessaging(variant, surroundings, result);
   if (variant.workload == "transfer") return RunTransfer(variant, surroundings, result);
   return Failed("not_supported", "workload " + variant.workload + " is not supported yet");
+}
+
+// Under the placement that the variant commands, asked for again at the end.
+Judgement Attempt(settings::Variant variant, Surroundings surroundings, v1::WorkerResult& result) {
+  CommandedPlacement& placement = surroundings.placement;
+  Judgement judged = ObtainPlacement(variant, placement, result);
+  if (!judged.ok()) return judged;
+  judged = Dispatch(variant, surroundings, result);
+  if (!judged.ok()) return judged;
+  judged = CheckUserMemory(placement, result);
+  return judged.ok() ? CheckPlacement(placement, numa::SystemNumaKernel()) : judged;
 }
 
 }  // namespace
 
 v1::WorkerResult RunWorkload(const settings::Variant& variant, const Surroundings& surroundings) {
   v1::WorkerResult result;
-  const Judgement judgement = Dispatch(variant, surroundings, result);
+  const Judgement judgement = Attempt(variant, surroundings, result);
   result.set_outcome(judgement.outcome);
   result.set_reason_code(judgement.reason_code);
   result.set_reason_text(judgement.reason_text);

@@ -4,7 +4,7 @@
 // kills the group reaches it, and ends by _exit: nothing of the parent is flushed or destroyed
 // twice. SIGCHLD is blocked while an object lives, and let through only where the owner waits.
 //
-// Thread safety: as LoadWorkers; at most one object at a time.
+// Thread safety: as LoadWorkers; of several objects, the one that was made last ends first.
 #pragma once
 
 #include <signal.h>

@@ -18,6 +18,7 @@
 #include "workloads/load/engine_pipes.h"
 #include "workloads/load/engine_settings.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/kernel_aging.h"
 #include "workloads/load/kernel_pipes.h"
 #include "workloads/load/memory_limit.h"
 #include "workloads/load/resolved_size.h"
@@ -55,8 +56,7 @@ Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
                          const Surroundings& surroundings, v1::WorkerResult& result) {
   result.set_emulated(IsEmulated(variant));
   if (Judgement fits = JudgeTasks(ReadTaskLimits(), load.num_workers()); !fits.ok()) return fits;
-  std::vector<MemoryLimit> memory =
-      surroundings.memory_limits ? surroundings.memory_limits() : ReadMemoryLimits();
+  std::vector<MemoryLimit> memory = MemoryLimitsOf(surroundings);
   const std::string buffers = fmt::format("{} message buffers of {}", load.num_workers(),
                                           FormatBytes(load.message_bytes()));
   if (Judgement fits = TakeMemory(load.num_workers() * load.message_bytes(), buffers, memory);
@@ -64,10 +64,20 @@ Judgement RunPipeAttempt(Load load, const settings::Variant& variant,
     return fits;
   }
   if (variant.target == "kernel") {
+    std::unique_ptr<KernelAging> aging;
+    if (Judgement aged = KernelAging::StartFor(variant, static_cast<uint64_t>(load.num_pipes()),
+                                               /*num_makers=*/1, memory, aging);
+        !aged.ok()) {
+      return aged;
+    }
+    if (aging != nullptr) aging->Describe(result);
     std::shared_ptr<KernelPipes> pipes;
     const Judgement created =
         KernelPipes::Create(load.num_pipes(), load.pipe_bytes(), pipes, std::move(memory));
-    return created.ok() ? RunOnPipes(load, pipes, surroundings, result) : created;
+    if (!created.ok()) return created;
+    pipes->SetPlacement(surroundings.placement);
+    Judgement ran = RunOnPipes(load, pipes, surroundings, result);
+    return ran.ok() && aging != nullptr ? aging->Conclude() : ran;
   }
   if (variant.target == "engine") {
     std::shared_ptr<EnginePipes> pipes;

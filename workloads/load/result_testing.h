@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <string>
 
@@ -19,6 +20,24 @@ inline int64_t CounterOf(const v1::WorkerResult& result, const std::string& name
   }
   ADD_FAILURE() << "no counter " << name;
   return -1;
+}
+
+// The result of an attempt with enough operations, where it counts them, `run(duration in ns)`: on
+// a machine that is busy with other things, a short window may pass without.
+template <typename Run>
+v1::WorkerResult RunUntilItMoves(const Run& run) {
+  constexpr int64_t kEnough = 100;
+  v1::WorkerResult result;
+  for (int64_t duration = 30'000'000; duration <= 20'000'000'000; duration *= 4) {
+    result = run(duration);
+    const auto is_too_few = [](const v1::Counter& counter) {
+      return counter.name() == "operations" && counter.value() < kEnough;
+    };
+    const bool has_too_few =
+        std::any_of(result.counters().begin(), result.counters().end(), is_too_few);
+    if (!has_too_few && result.reason_code() != "no_operations") break;
+  }
+  return result;
 }
 
 }  // namespace pipeyard::load

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/status.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/memory_limit.h"
 #include "workloads/numa/hotplug.h"
 #include "workloads/numa/node_mask.h"
@@ -21,6 +22,12 @@ struct Surroundings {
   std::function<Result<numa::NodeMask>()> memory_nodes;
   // What an attempt may take; empty: as /proc and /sys say.
   std::function<std::vector<MemoryLimit>()> memory_limits;
+  // What RunWorkload() found the variant to command; set by it.
+  CommandedPlacement placement = {};
 };
+
+inline std::vector<MemoryLimit> MemoryLimitsOf(const Surroundings& surroundings) {
+  return surroundings.memory_limits ? surroundings.memory_limits() : ReadMemoryLimits();
+}
 
 }  // namespace pipeyard::load

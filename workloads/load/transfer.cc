@@ -3,11 +3,13 @@
 #include <fmt/format.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <memory>
 #include <string>
 #include <utility>
 
 #include "workloads/load/pipe_attempt.h"
+#include "workloads/load/pressure.h"
 #include "workloads/load/transfer_loop.h"
 
 namespace pipeyard::load {
@@ -15,7 +17,9 @@ namespace {
 
 class TransferLoad {
  public:
-  explicit TransferLoad(const TransferParameters& parameters) : parameters_(parameters) {}
+  // `result` outlives it.
+  TransferLoad(const TransferParameters& parameters, std::string pressure, v1::WorkerResult& result)
+      : parameters_(parameters), pressure_(std::move(pressure)), result_(result) {}
 
   int num_workers() const { return parameters_.writers + parameters_.readers; }
   int num_pipes() const { return 1; }
@@ -24,7 +28,14 @@ class TransferLoad {
 
   template <typename Pipes>
   Judgement Run(const std::shared_ptr<Pipes>& pipes, Watch watch) {
-    return RunTransferLoops(parameters_, pipes, numbers_, placements_, {}, std::move(watch));
+    std::unique_ptr<Pressure> pressure;
+    const Judgement pressed = Pressure::Start(pressure_, SearchPath(), pressure, result_);
+    if (!pressed.ok()) return pressed;
+    Judgement ran =
+        RunTransferLoops(parameters_, pipes, numbers_, placements_, {}, std::move(watch));
+    if (pressure == nullptr) return ran;
+    Judgement lasted = pressure->Stop();
+    return ran.ok() ? lasted : ran;
   }
   Judgement Fill(v1::WorkerResult& result) const {
     AddBufferPlacement(placements_, result);
@@ -37,7 +48,14 @@ class TransferLoad {
   }
 
  private:
+  static std::string SearchPath() {
+    const char* const path = std::getenv("PATH");
+    return path == nullptr ? "" : path;
+  }
+
   TransferParameters parameters_;
+  const std::string pressure_;
+  v1::WorkerResult& result_;
   TransferNumbers numbers_;
   std::vector<BufferPlacement> placements_;
 };
@@ -89,7 +107,9 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
 
 Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
                       v1::WorkerResult& result) {
-  return RunPipeAttempt(TransferLoad(TransferParametersOf(variant)), variant, surroundings, result);
+  return RunPipeAttempt(
+      TransferLoad(TransferParametersOf(variant), variant.Text("pressure"), result), variant,
+      surroundings, result);
 }
 
 }  // namespace pipeyard::load

@@ -5,13 +5,13 @@
 #include <string>
 #include <string_view>
 
+#include "workloads/load/rate_numbers.h"
 #include "workloads/load/result_fields.h"
 
 namespace pipeyard::load {
 namespace {
 
 constexpr char kTooFewOperations[] = "too-few-operations";
-constexpr char kOverflow[] = "overflow";
 
 constexpr double kBaseTolerance = 0.01;
 // Two clock readings, one histogram update and the loop around them: 50 ns measured, doubled for
@@ -23,13 +23,6 @@ double InSeconds(Nanos duration) { return static_cast<double>(duration.count()) 
 double MeanLatency(const TransferNumbers& numbers) {
   if (numbers.latency.count() == 0) return 0;
   return static_cast<double>(numbers.latency_sum) / static_cast<double>(numbers.latency.count());
-}
-
-Measured LatencyPercentile(const Histogram& latency, double percentile) {
-  const Result<int64_t> value = latency.Percentile(percentile);
-  if (value.ok()) return {static_cast<double>(*value), ""};
-  const bool is_too_few = value.status().code() == StatusCode::kFailedPrecondition;
-  return {0, is_too_few ? kTooFewOperations : kOverflow};
 }
 
 Measured LatencyOfAll(const TransferNumbers& numbers, double value) {

@@ -206,11 +206,11 @@ TEST(TransferOnEngine, PreallocationIsInertForMessagesOfOnePage) {
 
 TEST(Transfer, RefusesWhatThisVersionDoesNotExecute) {
   const v1::WorkerResult result =
-      RunWorkload(VariantOf("kernel", {{"pressure", std::string("stress-vm-50")}}));
+      RunWorkload(VariantOf("kernel", {{"knob.ksm", std::string("1")}}));
 
   EXPECT_EQ(result.outcome(), v1::OUTCOME_FAILED);
   EXPECT_EQ(result.reason_code(), "not_supported");
-  EXPECT_THAT(result.reason_text(), testing::HasSubstr("pressure"));
+  EXPECT_THAT(result.reason_text(), testing::HasSubstr("knob.ksm"));
   EXPECT_EQ(result.metrics_size(), 0);
 }
 

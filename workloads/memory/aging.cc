@@ -6,14 +6,23 @@
 namespace pipeyard::memory {
 namespace {
 
+uint64_t ObjectsOf(const SlabClass& slab_class, uint64_t page_bytes) {
+  return (page_bytes << slab_class.order) / slab_class.bytes;
+}
+
+uint64_t SlabsOf(const SlabClass& slab_class, const AgingOptions& options, uint64_t page_bytes) {
+  const uint64_t half = ObjectsOf(slab_class, page_bytes) / 2;
+  return std::max(uint64_t{2} * (slab_class.min_partial + 1),
+                  (options.num_free + half - 1) / half + slab_class.min_partial + 1);
+}
+
 // Every second object is freed: none of the slabs becomes empty, each has something to give.
 Status AgeClass(ObjectAllocator& allocator, ObjectWorker& worker, const AgingOptions& options,
                 uint32_t size_bytes, AgedObjects& aged) {
   const SlabClass& slab_class = allocator.slab_class(SlabClassIndex(size_bytes));
-  const uint64_t per_slab = (allocator.pages().page_bytes() << slab_class.order) / slab_class.bytes;
-  const uint64_t num_slabs =
-      std::max(uint64_t{2} * (slab_class.min_partial + 1),
-               (options.num_free + per_slab / 2 - 1) / (per_slab / 2) + slab_class.min_partial + 1);
+  const uint64_t page_bytes = allocator.pages().page_bytes();
+  const uint64_t per_slab = ObjectsOf(slab_class, page_bytes);
+  const uint64_t num_slabs = SlabsOf(slab_class, options, page_bytes);
   std::vector<ObjectRef> refs;
   bool is_elsewhere = false;
   while (refs.size() < num_slabs * per_slab && !is_elsewhere) {
@@ -41,6 +50,15 @@ Status AgeClass(ObjectAllocator& allocator, ObjectWorker& worker, const AgingOpt
 }
 
 }  // namespace
+
+uint64_t AgingPages(const AgingOptions& options, uint64_t page_bytes, int num_cpus) {
+  uint64_t pages = 0;
+  for (const uint32_t size_bytes : options.sizes) {
+    const SlabClass slab_class = MakeSlabClass(SlabClassIndex(size_bytes), page_bytes, num_cpus);
+    pages += SlabsOf(slab_class, options, page_bytes) << slab_class.order;
+  }
+  return pages;
+}
 
 Result<AgedObjects> AgeNode(ObjectAllocator& allocator, ObjectWorker& worker,
                             const AgingOptions& options) {

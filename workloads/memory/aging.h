@@ -25,6 +25,10 @@ struct AgingOptions {
   uint64_t num_free = 0;
 };
 
+// Pages that AgeNode() takes on the node, on a machine of `num_cpus` CPUs. Precondition: every size
+// is a slab object's.
+uint64_t AgingPages(const AgingOptions& options, uint64_t page_bytes, int num_cpus);
+
 // What keeps the slabs half full.
 struct AgedObjects {
   struct Object {

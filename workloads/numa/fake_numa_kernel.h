@@ -40,7 +40,21 @@ class FakeNumaKernel final : public NumaKernel {
     }
     return 0;
   }
+  int SetTaskPolicy(PolicyMode mode, NodeMask nodes) override {
+    if (policy_error != 0) return policy_error;
+    policy_mode = mode;
+    policy_nodes = nodes;
+    return 0;
+  }
+  int QueryTaskPolicy(PolicyMode& mode, NodeMask& nodes) override {
+    mode = policy_mode;
+    nodes = policy_nodes;
+    return 0;
+  }
 
+  int policy_error = 0;
+  PolicyMode policy_mode = PolicyMode::kDefault;
+  NodeMask policy_nodes;
   int bind_error = 0;
   int query_error = 0;
   std::map<void*, int> strays;  // by page: a node, or a negative errno

@@ -38,6 +38,10 @@ class NumaKernel {
   // move_pages(2) without moving: for each page its node, or a negative errno (-ENOENT: not
   // present). Returns 0 or an errno.
   virtual int QueryNodes(std::span<void* const> pages, std::span<int> nodes) = 0;
+  // set_mempolicy(2) and get_mempolicy(2) of the calling thread. Nodes are empty for kDefault and
+  // kLocal. Return 0 or an errno.
+  virtual int SetTaskPolicy(PolicyMode mode, NodeMask nodes) = 0;
+  virtual int QueryTaskPolicy(PolicyMode& mode, NodeMask& nodes) = 0;
 };
 
 // The machine's. Lives for ever.

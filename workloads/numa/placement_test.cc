@@ -4,6 +4,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "workloads/numa/fake_numa_kernel.h"
 #include "workloads/numa/topology.h"
 
@@ -60,6 +62,22 @@ TEST(VerifyPlacement, SaysWhenTheKernelDoesNotAnswer) {
 
   EXPECT_EQ(counts.status().code(), StatusCode::kFailedPrecondition);
   EXPECT_NE(counts.status().message().find("EPERM"), std::string::npos);
+}
+
+// As a thread uses it that nothing ended before the process exits.
+TEST(SystemNumaKernel, IsThereWhileTheProcessExits) {
+  EXPECT_EXIT(
+      {
+        std::atexit([] {
+          int node = 0;
+          void* page = &node;
+          SystemNumaKernel().QueryNodes({&page, 1}, {&node, 1});
+          ::_exit(7);
+        });
+        SystemNumaKernel();
+        std::exit(0);
+      },
+      testing::ExitedWithCode(7), "");
 }
 
 TEST(CountPages, FindsTouchedMemoryOnThisMachine) {

@@ -28,7 +28,7 @@ uint64_t DefaultArenaBytes(const EngineSetup& setup, uint64_t page_bytes) {
   uint64_t pages = kMarginPages + workers * kMaxPreallocated + makers * kSheafPages + list_pages;
   uint64_t num_pipes = setup.extra_pipes;
   uint64_t slots = setup.extra_slots;
-  uint64_t ring_slots = setup.extra_slots;
+  uint64_t ring_slots = setup.extra_slots + setup.extra_ring_slots;
   for (const PipeSetup& pipe : setup.pipes) {
     ++num_pipes;
     slots += SlotsForSize(pipe.bytes, page_bytes);
@@ -60,12 +60,18 @@ Status CheckSetup(const EngineSetup& setup) {
   return Status::Ok();
 }
 
-memory::PageAllocatorOptions PageOptionsOf(const EngineSetup& setup) {
+memory::PageAllocatorOptions PageOptionsOf(const EngineSetup& setup,
+                                           const numa::Topology& topology) {
   memory::PageAllocatorOptions options;
   options.page_bytes =
       setup.page_bytes != 0 ? setup.page_bytes : static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
   options.arena_bytes =
       setup.arena_bytes != 0 ? setup.arena_bytes : DefaultArenaBytes(setup, options.page_bytes);
+  if (setup.aging) {
+    const int num_cpus = static_cast<int>(topology.cpus().size());
+    options.arena_bytes +=
+        memory::AgingPages(*setup.aging, options.page_bytes, num_cpus) * options.page_bytes;
+  }
   options.worker_cpus = setup.worker_cpus;
   options.source = setup.config.page_source;
   options.accounting.is_on = setup.config.has_accounting;
@@ -113,7 +119,7 @@ struct RegionPlan {
 
 Result<RegionPlan> PlanRegion(const EngineSetup& setup, const numa::Topology& topology) {
   RegionPlan plan;
-  plan.page_options = PageOptionsOf(setup);
+  plan.page_options = PageOptionsOf(setup, topology);
   plan.object_options = ObjectOptionsOf(setup);
   const size_t num_workers = setup.worker_cpus.size();
   const auto add = [&](size_t bytes, size_t number) {
@@ -154,6 +160,7 @@ Result<std::unique_ptr<Engine>> Engine::Create(const EngineSetup& setup,
   PIPEYARD_ASSIGN_OR_RETURN(numa::Topology topology, TopologyOf(setup, host));
   std::unique_ptr<Engine> engine(new Engine(std::move(topology)));
   PIPEYARD_RETURN_IF_ERROR(engine->Build(setup));
+  if (setup.aging) PIPEYARD_RETURN_IF_ERROR(engine->Age(*setup.aging));
   for (const PipeSetup& pipe : setup.pipes) {
     const CreatedPipe created = engine->CreatePipe(engine->worker(0), pipe);
     if (!created.ok()) {
@@ -222,6 +229,13 @@ Status Engine::Build(const EngineSetup& setup) {
   return Status::Ok();
 }
 
+Status Engine::Age(const memory::AgingOptions& options) {
+  PIPEYARD_ASSIGN_OR_RETURN(aged_, memory::AgeNode(*objects_, workers_[0].objects(), options));
+  aged_node_ = options.node;
+  object_counters_at_start_ = objects_->Counters();
+  return Status::Ok();
+}
+
 Engine::~Engine() = default;
 
 void Engine::Stop() {
@@ -240,8 +254,11 @@ std::vector<memory::CounterValue> Engine::Counters() const {
       memory::ReduceCounters(kCounters, counters_, num_workers());
   for (const memory::CounterValue& value : pages_->Counters()) values.push_back(value);
   // Objects are what pipes are made of.
-  for (memory::CounterValue value : objects_->Counters()) {
+  const std::vector<memory::CounterValue> of_objects = objects_->Counters();
+  for (size_t i = 0; i < of_objects.size(); ++i) {
+    memory::CounterValue value = of_objects[i];
     value.is_since_start = true;
+    if (!object_counters_at_start_.empty()) value.value -= object_counters_at_start_[i].value;
     values.push_back(value);
   }
   values.push_back({"charged_peak", "bytes", pages_->controller().peak_bytes(),

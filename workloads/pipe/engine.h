@@ -20,9 +20,11 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/status.h"
+#include "workloads/memory/aging.h"
 #include "workloads/memory/object_allocator.h"
 #include "workloads/memory/page_allocator.h"
 #include "workloads/memory/region.h"
@@ -48,6 +50,11 @@ struct EngineSetup {
   // For pipes made later: how many of them live at once, and their slots in all.
   uint32_t extra_pipes = 0;
   uint64_t extra_slots = 0;
+  // Slots of later pipes beside those, which hold no data: of their rings alone.
+  uint64_t extra_ring_slots = 0;
+  // Brings a node into the state of long use before the first pipe is made: partial slabs. Worker 0
+  // does it; what keeps the slabs half full lives as long as the engine. The arenas grow by it.
+  std::optional<memory::AgingOptions> aging;
   PipeLimits limits;
   uint32_t num_users = 1;  // at least 1
   // Nodes that may come online while the engine runs (memory::PageAllocator::OnlineNode).
@@ -98,6 +105,8 @@ class Engine {
   const numa::Topology& topology() const { return topology_; }
   memory::PageAllocator& pages() { return *pages_; }
   memory::ObjectAllocator& objects() { return *objects_; }
+  // Partial slabs that aging left; 0 without.
+  uint64_t num_aged_slabs() const { return aged_.num_slabs; }
   // What Poll() and handles of other processes need.
   const PipeEnvironment& environment() const { return environment_; }
   const memory::Region& region() const { return *region_; }
@@ -117,13 +126,14 @@ class Engine {
   void Stop();
 
   // Sums over workers: the pipe's counters, then the page allocator's, then the object
-  // allocator's.
+  // allocator's. What aging did is not among the last.
   std::vector<memory::CounterValue> Counters() const;
   // One counter of the pipe; for tests.
   uint64_t Count(Counter counter) const;
 
   // Every page is in exactly one place: allocated = cached + in rings, the rest free; every object
-  // is a live pipe's info or ring. Errors: kInternal says what does not add up.
+  // is a live pipe's info or ring, or keeps an aged slab half full. Errors: kInternal says what
+  // does not add up.
   Status CheckConservation();
   // Data pages and the pages of metadata. Errors: kFailedPrecondition when the kernel does not
   // answer.
@@ -134,6 +144,8 @@ class Engine {
  private:
   explicit Engine(numa::Topology topology) : topology_(std::move(topology)) {}
   Status Build(const EngineSetup& setup);
+  // Errors: as memory::AgeNode().
+  Status Age(const memory::AgingOptions& options);
 
   // Constant after creation.
   numa::Topology topology_;
@@ -147,6 +159,10 @@ class Engine {
   std::vector<Pipe> pipes_;
   PipeCounters* counters_ = nullptr;            // by worker
   MetadataByNode* metadata_by_node_ = nullptr;  // by worker
+  numa::NodeId aged_node_ = numa::kNoNode;
+  memory::AgedObjects aged_;
+  // The object allocator's counters when the first pipe was made.
+  std::vector<memory::CounterValue> object_counters_at_start_;
 };
 
 }  // namespace pipeyard::pipe

@@ -61,9 +61,16 @@ Status Engine::CheckConservation() NO_THREAD_SAFETY_ANALYSIS {
     if (found != listed) return Internal("conservation: a list of live pipes is broken");
     num_alive += listed;
   }
-  if (objects.num_live + objects.num_blocks != 2 * num_alive) {
+  for (const memory::AgedObjects::Object& object : aged_.objects) {
+    if (!is_live(object.ref)) {
+      return Internal("conservation: the object at " + std::to_string(object.ref) +
+                      ", which keeps an aged slab half full, is free");
+    }
+  }
+  if (objects.num_live + objects.num_blocks != 2 * num_alive + aged_.objects.size()) {
     return Internal("conservation: " + std::to_string(objects.num_live + objects.num_blocks) +
-                    " objects allocated, " + std::to_string(num_alive) + " pipes alive");
+                    " objects allocated, " + std::to_string(num_alive) + " pipes alive, " +
+                    std::to_string(aged_.objects.size()) + " objects of aging");
   }
   if (in_rings + cached + objects.num_pages != census.num_allocated) {
     return Internal("conservation: " + std::to_string(census.num_allocated) + " pages allocated, " +
@@ -117,6 +124,7 @@ std::vector<MetadataCount> Engine::MetadataPlacement() const {
       count.rings += metadata_by_node_[i].rings[node].load(std::memory_order_relaxed);
     }
     if (census.ok()) count.live_objects = census->live_by_node[static_cast<size_t>(node)];
+    if (census.ok() && node == aged_node_) count.live_objects -= aged_.objects.size();
     if (count.infos + count.rings != 0) nodes.push_back(count);
   }
   return nodes;

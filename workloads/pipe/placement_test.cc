@@ -4,6 +4,8 @@
 #include <errno.h>
 #include <gtest/gtest.h>
 
+#include <optional>
+
 #include "workloads/pipe/testing.h"
 
 namespace pipeyard::pipe {
@@ -16,6 +18,7 @@ struct Wanted {
   const char* policy = "default";
   int64_t node1_bytes = 64 << 20;
   memory::SlabForm slab = memory::SlabForm::kSheaves;
+  std::optional<memory::AgingOptions> aging = {};
 };
 
 // Workers 0 and 1 sit on node 0, worker 2 on node 1; no pipe yet but the fixture's own.
@@ -31,6 +34,7 @@ TestEngine::Options TwoNodes(const Wanted& wanted) {
     setup.pipes.clear();
     setup.extra_pipes = 40;
     setup.extra_slots = 2000;
+    setup.aging = wanted.aging;
   };
   return options;
 }
@@ -102,6 +106,24 @@ TEST_F(Placement, UnderStrictPolicyTheSlabAllocatorAsks) {
   EXPECT_EQ(NodesOf(Create(0)), (Nodes{1, 1}));
   EXPECT_EQ(Count(Counter::kPolicyQueries), 0u) << "not the pipe";
   EXPECT_EQ(Named("slab_strict_policy_queries"), 2u);
+}
+
+// Pages and objects add up with what aging holds, and its work is not the pipes'.
+TEST_F(Placement, OfAnAgedNodeIsRemoteAndAddsUp) {
+  memory::AgingOptions aging;
+  aging.node = 1;
+  aging.num_free = 100;
+  Start({.aging = aging});
+  EXPECT_GT(engine().num_aged_slabs(), 2u * 6);
+  EXPECT_EQ(Named("object_explicit_node") + Named("new_slabs_this_node"), 0u);
+
+  EXPECT_EQ(NodesOf(Create(0)), (Nodes{1, 1}));
+  EXPECT_EQ(Count(Counter::kMetadataRemote), 2u);
+  const std::vector<MetadataCount> placement = engine().MetadataPlacement();
+  ASSERT_EQ(placement.size(), 1u);
+  EXPECT_EQ(placement[0].node, 1);
+  EXPECT_EQ(placement[0].live_objects, 2u);
+  EXPECT_TRUE(engine().CheckConservation().ok());
 }
 
 TEST_F(Placement, H13_CreationAdvancedInterleavingTwice) {

@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "workloads/numa/node_mask.h"
+#include "workloads/worker/run.h"
 
 namespace pipeyard::worker {
 namespace {
@@ -91,9 +92,10 @@ Status ExecuteProgram(const std::vector<std::string>& arguments) {
 }  // namespace
 
 Result<LaunchOptions> ParseLaunchOptions(const std::string& affinity, const std::string& nice,
-                                         const std::string& parent,
+                                         const std::string& parent, std::string request_path,
                                          std::vector<std::string> arguments) {
   LaunchOptions options;
+  options.request_path = std::move(request_path);
   options.arguments = std::move(arguments);
   if (options.arguments.empty()) return InvalidArgument("launch: `-- run ...` was meant");
   if (!affinity.empty()) {
@@ -122,6 +124,10 @@ Status Launch(const LaunchOptions& options) {
   PIPEYARD_RETURN_IF_ERROR(DieWithParent(options.parent_pid));
   PIPEYARD_RETURN_IF_ERROR(SetLimits(options.nice));
   if (!options.cpus.empty()) PIPEYARD_RETURN_IF_ERROR(SetAffinity(options.cpus));
+  if (!options.request_path.empty()) {
+    PIPEYARD_ASSIGN_OR_RETURN(const v1::WorkerRequest request, ReadRequest(options.request_path));
+    TakePlacementOf(request);
+  }
   return options.executes_program ? ExecuteProgram(options.arguments)
                                   : ExecuteSelf(options.arguments);
 }

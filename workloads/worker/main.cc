@@ -35,7 +35,7 @@ options::Program Description() {
                             .help = "where the WorkerResult goes, whole or not at all"},
                            {.name = "workload",
                             .value_name = "NAME",
-                            .help = "by hand: messaging or transfer"},
+                            .help = "by hand: its name, as in a sweep"},
                            {.name = "target",
                             .value_name = "NAME",
                             .help = "by hand: kernel or engine",
@@ -50,6 +50,9 @@ options::Program Description() {
                            {.name = "nice", .value_name = "N", .help = "-20 to 19"},
                            {.name = "program",
                             .help = "execute what stands behind -- itself, a program by its path"},
+                           {.name = "request",
+                            .value_name = "FILE",
+                            .help = "take on the placement that this WorkerRequest commands"},
                            {.name = "parent",
                             .value_name = "PID",
                             .help = "end at once where this is not the parent"}},
@@ -77,6 +80,8 @@ Result<v1::WorkerRequest> RequestOf(const options::Parsed& parsed) {
 int Run(const options::Parsed& parsed, MonotonicTime started) {
   const Result<v1::WorkerRequest> request = RequestOf(parsed);
   if (!request.ok()) return Complain(request.status());
+  // By hand there is no `launch` before.
+  if (!parsed.Has("request")) TakePlacementOf(*request);
   const Result<v1::WorkerResult> result = RunRequest(*request, started);
   if (!result.ok()) {
     return Complain(parsed.Has("request") ? result.status().WithContext(parsed.Get("request"))
@@ -92,8 +97,9 @@ int Run(const options::Parsed& parsed, MonotonicTime started) {
 }
 
 int LaunchMain(const options::Parsed& parsed) {
-  Result<LaunchOptions> options = ParseLaunchOptions(parsed.Get("affinity"), parsed.Get("nice"),
-                                                     parsed.Get("parent"), parsed.rest());
+  Result<LaunchOptions> options =
+      ParseLaunchOptions(parsed.Get("affinity"), parsed.Get("nice"), parsed.Get("parent"),
+                         parsed.Get("request"), parsed.rest());
   if (!options.ok()) return Complain(options.status());
   options->executes_program = parsed.Flag("program");
   return Complain(Launch(*options).WithContext("launch"));

@@ -11,8 +11,12 @@
 #include "proto/settings/definition.h"
 #include "proto/settings/parse.h"
 #include "proto/settings/variant.h"
+#include "workloads/load/commanded_placement.h"
+#include "workloads/load/judgement.h"
 #include "workloads/load/load.h"
 #include "workloads/numa/hotplug.h"
+#include "workloads/numa/numa_kernel.h"
+#include "workloads/numa/topology.h"
 #include "workloads/worker/run_command.h"
 
 namespace pipeyard::worker {
@@ -54,13 +58,27 @@ Result<std::map<std::string, settings::Value>> ParseSettings(const HandRequest& 
   return values;
 }
 
-v1::WorkerResult RunCommandOf(const v1::WorkerRequest& request) {
-  if (request.has_command()) return RunCommand(request.command(), request.attempt_id());
+v1::WorkerResult ResultOf(const load::Judgement& judgement) {
   v1::WorkerResult result;
-  result.set_outcome(v1::OUTCOME_FAILED);
-  result.set_reason_code("not_supported");
-  result.set_reason_text(
-      "workload command is run by an agent only, for which its commands.d allows it");
+  result.set_outcome(judgement.outcome);
+  result.set_reason_code(judgement.reason_code);
+  result.set_reason_text(judgement.reason_text);
+  return result;
+}
+
+// The program inherits the placement of this process.
+v1::WorkerResult RunPlacedCommand(const v1::WorkerRequest& request, settings::Variant variant) {
+  if (!request.has_command()) {
+    return ResultOf(load::Failed(
+        "not_supported",
+        "workload command is run by an agent only, for which its commands.d allows it"));
+  }
+  load::CommandedPlacement placement;
+  v1::WorkerResult resolved;
+  load::Judgement obtained = load::ObtainPlacement(variant, placement, resolved);
+  v1::WorkerResult result =
+      obtained.ok() ? RunCommand(request.command(), request.attempt_id()) : ResultOf(obtained);
+  result.mutable_resolved()->MergeFrom(resolved.resolved());
   return result;
 }
 
@@ -91,10 +109,9 @@ Result<v1::WorkerRequest> MakeRequest(const HandRequest& hand) {
 }
 
 Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicTime started) {
-  PIPEYARD_ASSIGN_OR_RETURN(const settings::Variant variant,
-                            settings::FromProto(request.variant()));
+  PIPEYARD_ASSIGN_OR_RETURN(settings::Variant variant, settings::FromProto(request.variant()));
   if (variant.workload == "command") {
-    v1::WorkerResult result = RunCommandOf(request);
+    v1::WorkerResult result = RunPlacedCommand(request, variant);
     result.set_attempt_id(request.attempt_id());
     result.set_elapsed_ns((SystemClock().Now() - started).count());
     return result;
@@ -107,6 +124,16 @@ Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicT
   result.set_attempt_id(request.attempt_id());
   result.set_elapsed_ns((SystemClock().Now() - started).count());
   return result;
+}
+
+void TakePlacementOf(const v1::WorkerRequest& request) {
+  Result<settings::Variant> variant = settings::FromProto(request.variant());
+  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  if (!variant.ok() || !host.ok()) return;
+  load::CommandedPlacement placement;
+  v1::WorkerResult unused;
+  if (!load::ResolvePlacement(*host, numa::HostFiles(), *variant, placement, unused).ok()) return;
+  static_cast<void>(load::TakePlacement(placement, numa::SystemNumaKernel()));
 }
 
 Status WriteResult(const std::string& path, const v1::WorkerResult& result) {

@@ -1,6 +1,7 @@
 // `pipeyard-worker run`: one request, one attempt, one result.
 //
-// It knows no limits and no affinity: `launch` has set them before.
+// Limits, affinity and memory policy have been set before, by `launch`; the kernel is asked whether
+// placement holds.
 //
 // Thread safety: called once, from main.
 #pragma once
@@ -29,6 +30,10 @@ Result<v1::WorkerRequest> MakeRequest(const HandRequest& hand);
 // Runs the attempt in this process. `started` is when main began. Errors: kInvalidArgument for a
 // request that is no variant; what the attempt itself meets is in the result.
 Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicTime started);
+
+// Takes on the placement that the request's variant commands, as far as this host has it; what it
+// has not, RunRequest() says. While the process has one thread.
+void TakePlacementOf(const v1::WorkerRequest& request);
 
 // Atomic and durable: the file is whole or not there.
 Status WriteResult(const std::string& path, const v1::WorkerResult& result);

@@ -10,8 +10,11 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <map>
 #include <sstream>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include "base/process.h"
@@ -23,6 +26,7 @@
 namespace pipeyard::worker {
 namespace {
 
+using std::string_literals::operator""s;
 using testing::HasSubstr;
 
 constexpr char kWorker[] = PIPEYARD_BIN_DIR "/pipeyard-worker";
@@ -69,12 +73,19 @@ class WorkerProgram : public testing::Test {
     return exited.ok() && exited->has_value() ? **exited : ExitStatus{.exit_code = -1};
   }
 
-  v1::WorkerRequest Request(const std::string& target, Nanos duration) const {
+  v1::WorkerResult ReadResult() const {
+    v1::WorkerResult result;
+    EXPECT_TRUE(result.ParseFromString(ReadAll(Path("result.pb"))));
+    return result;
+  }
+
+  v1::WorkerRequest Request(const std::string& target, Nanos duration,
+                            std::map<std::string, settings::Value> values = {}) const {
     v1::WorkerRequest request;
     request.set_attempt_id(kAttempt);
-    const Result<settings::Variant> variant = settings::MakeVariant(
-        "transfer", target,
-        {{"duration", int64_t{duration.count()}}, {"warmup", 5 * kMillisecond}});
+    values["duration"] = int64_t{duration.count()};
+    values["warmup"] = 5 * kMillisecond;
+    const Result<settings::Variant> variant = settings::MakeVariant("transfer", target, values);
     EXPECT_TRUE(variant.ok()) << variant.status().ToString();
     *request.mutable_variant() = settings::ToProto(*variant);
     return request;
@@ -214,8 +225,7 @@ TEST_F(WorkerProgram, RunsByHandAndSaysWhatItMeasured) {
 }
 
 TEST_F(WorkerProgram, ByHandFailsWhereTheAttemptIsNotOk) {
-  const ExitStatus exited =
-      Run({"run", "--workload", "transfer", "--set", "pressure=stress-vm-50"});
+  const ExitStatus exited = Run({"run", "--workload", "transfer", "--set", "knob.ksm=1"});
 
   EXPECT_EQ(exited.exit_code, 1);
   EXPECT_THAT(StandardOutput(), HasSubstr("not supported yet"));
@@ -260,6 +270,51 @@ TEST_F(WorkerProgram, LaunchSetsAffinityNicenessAndNoCoreFiles) {
   EXPECT_EQ(::getpriority(PRIO_PROCESS, static_cast<id_t>(process->pid())), 5);
   EXPECT_THAT(ReadAll(base + "/status"), HasSubstr("Cpus_allowed_list:\t0\n"));
   EXPECT_EQ(ReadAll(base + "/comm"), "pipeyard-worker\n");
+}
+
+TEST_F(WorkerProgram, LaunchTakesOnThePlacementThatTheRequestCommands) {
+  const std::string request =
+      Request("kernel", Seconds(60), {{"placement.cpus", "0"s}, {"placement.memory", "bind:0"s}})
+          .SerializeAsString();
+  std::vector<std::string> arguments = RunArguments(request);
+  arguments.insert(arguments.begin(), {"launch", "--request", Path("request.pb"), "--"});
+  const std::unique_ptr<Process> process = Start(arguments);
+  const std::string base = "/proc/" + std::to_string(process->pid());
+  while (!IsRunning(process->pid())) {
+    ASSERT_FALSE(process->Wait(Milliseconds(1))->has_value()) << StandardError();
+  }
+
+  EXPECT_THAT(ReadAll(base + "/status"), HasSubstr("Cpus_allowed_list:\t0\n"));
+  EXPECT_THAT(ReadAll(base + "/numa_maps"), HasSubstr("bind:0"));
+}
+
+TEST_F(WorkerProgram, APlacementThatWasNotTakenOnIsVoid) {
+  if (std::thread::hardware_concurrency() < 2) GTEST_SKIP() << "every placement is on one CPU";
+  const ExitStatus exited = Run(RunArguments(
+      Request("kernel", Milliseconds(20), {{"placement.cpus", "0"s}}).SerializeAsString()));
+
+  ASSERT_TRUE(exited.ok()) << StandardError();
+  const v1::WorkerResult result = ReadResult();
+  EXPECT_EQ(result.outcome(), v1::OUTCOME_VOID);
+  EXPECT_EQ(result.reason_code(), "placement_not_obtained");
+  EXPECT_THAT(result.reason_text(), HasSubstr("placement.cpus"));
+}
+
+TEST_F(WorkerProgram, AHostWithoutTheNodesThatAreCommandedIsNotApplicable) {
+  for (const auto& [name, value, code] :
+       {std::tuple("placement.cpus", "node63", "no_such_node"),
+        std::tuple("placement.cpus", "8000", "no_such_cpu"),
+        std::tuple("placement.memory", "bind:63", "no_such_node")}) {
+    std::vector<std::string> arguments = RunArguments(
+        Request("kernel", Milliseconds(20), {{name, std::string(value)}}).SerializeAsString());
+    arguments.insert(arguments.begin(), {"launch", "--request", Path("request.pb"), "--"});
+    ASSERT_TRUE(Run(arguments).ok()) << StandardError();
+
+    const v1::WorkerResult result = ReadResult();
+    EXPECT_EQ(result.outcome(), v1::OUTCOME_NOT_APPLICABLE) << value;
+    EXPECT_EQ(result.reason_code(), code);
+    EXPECT_THAT(result.reason_text(), HasSubstr(name));
+  }
 }
 
 TEST_F(WorkerProgram, DiesWithTheProcessThatLaunchedIt) {

@@ -226,6 +226,17 @@ Result<std::vector<storage::AttemptData>> ModelStore::LoadAttemptData(const std:
   return all;
 }
 
+Result<storage::AttemptDetails> ModelStore::LoadAttemptDetails(const std::string& attempt_id) {
+  if (!trial_of_attempt_.contains(attempt_id)) return NotFound("no attempt " + attempt_id);
+  storage::AttemptDetails details;
+  for (const auto& [sequence, frame] : FramesOf(attempt_id)) {
+    details.outputs.insert(details.outputs.end(), frame.outputs().begin(), frame.outputs().end());
+    details.resolved.insert(details.resolved.end(), frame.resolved().begin(),
+                            frame.resolved().end());
+  }
+  return details;
+}
+
 Result<bool> ModelStore::KnowsAttempt(const std::string& attempt_id) {
   return trial_of_attempt_.contains(attempt_id);
 }

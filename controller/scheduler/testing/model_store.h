@@ -36,6 +36,7 @@ class ModelStore final : public storage::Store {
   Result<storage::RunSummaryRecord> LoadRunSummary(const std::string& run_id) override;
   Result<std::string> FindRunByRequest(const std::string& request_id) override;
   Result<std::vector<storage::AttemptData>> LoadAttemptData(const std::string& run_id) override;
+  Result<storage::AttemptDetails> LoadAttemptDetails(const std::string& attempt_id) override;
   Result<bool> KnowsAttempt(const std::string& attempt_id) override;
 
   const std::map<std::string, storage::RunRecord>& runs() const { return runs_; }

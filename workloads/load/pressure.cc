@@ -1,0 +1,100 @@
+#include "workloads/load/pressure.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+#include <signal.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace pipeyard::load {
+namespace {
+
+constexpr char kProgram[] = "stress-ng";
+// Its parent process ends its children on SIGTERM; pipe_bench gives it as long.
+constexpr Nanos kTermPatience = Seconds(2);
+constexpr Nanos kKillPatience = Seconds(10);
+
+std::vector<std::string> ArgumentsOf(std::string_view preset) {
+  if (preset == "stress-vm-50") return {"--vm", "2", "--vm-bytes", "50%", "--vm-keep"};
+  if (preset == "stress-vm-80") return {"--vm", "4", "--vm-bytes", "80%", "--vm-method", "all"};
+  return {};
+}
+
+// "" where no folder of `search_path` has it.
+std::string FindProgram(const std::string& search_path) {
+  for (size_t begin = 0; begin <= search_path.size();) {
+    const size_t end = std::min(search_path.find(':', begin), search_path.size());
+    const std::string path = search_path.substr(begin, end - begin) + "/" + kProgram;
+    if (end > begin && ::access(path.c_str(), X_OK) == 0) return path;
+    begin = end + 1;
+  }
+  return "";
+}
+
+Judgement Ended(const std::string& command, const std::string& how) {
+  return Void(
+      "pressure_ended",
+      fmt::format("pressure: {} ended early ({}); run it by hand to see why", command, how));
+}
+
+}  // namespace
+
+Judgement Pressure::Start(std::string_view preset, const std::string& search_path,
+                          std::unique_ptr<Pressure>& pressure, v1::WorkerResult& result) {
+  if (preset == "none") return {};
+  const std::string program = FindProgram(search_path);
+  if (program.empty()) {
+    return NotApplicable("program_missing",
+                         fmt::format("pressure: {} needs {}, which is not in {}; install the "
+                                     "package stress-ng",
+                                     preset, kProgram, search_path));
+  }
+  SpawnOptions options;
+  options.argv = {program};
+  for (std::string& argument : ArgumentsOf(preset)) options.argv.push_back(std::move(argument));
+  options.environment = {"PATH=" + search_path, "LC_ALL=C"};
+  options.new_process_group = false;
+  std::unique_ptr<Pressure> started(new Pressure(fmt::format("{}", fmt::join(options.argv, " "))));
+  Result<std::unique_ptr<Process>> process = Process::Spawn(options);
+  if (!process.ok()) {
+    return Void("pressure_ended", "pressure: " + std::string(process.status().message()));
+  }
+  started->process_ = std::move(*process);
+  v1::ResolvedValue& resolved = *result.add_resolved();
+  resolved.set_name("pressure");
+  resolved.set_as_written(std::string(preset));
+  resolved.set_resolved(started->command_);
+  if (Judgement judged = started->CheckAlive(kLead); !judged.ok()) return judged;
+  pressure = std::move(started);
+  return {};
+}
+
+Pressure::~Pressure() { End(); }
+
+void Pressure::End() {
+  const std::unique_ptr<Process> process = std::move(process_);
+  if (process == nullptr) return;
+  static_cast<void>(process->Kill(SIGTERM));
+  const auto ended = process->Wait(kTermPatience);
+  if (ended.ok() && ended->has_value()) return;
+  static_cast<void>(process->Kill(SIGKILL));
+  static_cast<void>(process->Wait(kKillPatience));
+}
+
+Judgement Pressure::CheckAlive(Nanos patience) {
+  const Result<std::optional<ExitStatus>> ended = process_->Wait(patience);
+  if (!ended.ok()) return Ended(command_, ended.status().message());
+  return ended->has_value() ? Ended(command_, (*ended)->ToString()) : Judgement{};
+}
+
+Judgement Pressure::Stop() {
+  Judgement judged = CheckAlive(Nanos(0));
+  End();
+  return judged;
+}
+
+}  // namespace pipeyard::load

@@ -234,8 +234,6 @@ std::vector<BadSweep> BadSweeps() {
        "sweep: s\nworkload: command\ncommand: x\nmetrics: { ops: { min_chnge: 2% } }\n", 4,
        "did you mean 'min_change'?"},
       // Parsed, and refused until it is executed.
-      {"LaterWorkload", Replaced(kGood, "workload: transfer", "workload: fault"), 2,
-       "workload: 'fault' is not supported yet"},
       {"NoCpus", with("placement: { cpus: socket0 }"), 9,
        "placement.cpus: 'socket0' names no CPUs; node0,"},
       {"NoPolicy", with("placement: { memory: membind }"), 9,

@@ -45,8 +45,10 @@ std::span<const Row> ParameterRows();  // parameters of the workloads that are n
 std::span<const Row> EngineRows();     // engine.*
 std::span<const Row> PlacementRows();  // placement.*
 std::span<const Row> KnobRows();       // knob.*
+std::span<const MetricDefinition> BandwidthMetrics();
 std::span<const MetricDefinition> BulkMetrics();
 std::span<const MetricDefinition> ChurnMetrics();
+std::span<const MetricDefinition> FaultMetrics();
 std::span<const MetricDefinition> TransferMetrics();
 std::span<const MetricDefinition> MessagingMetrics();
 std::span<const Row> MessagingRows();  // parameters of messaging alone

@@ -78,8 +78,26 @@ constexpr std::array<MetricDefinition, 4> kChurn{{
      .may_be_absent = true},
 }};
 
+// What pft prints, and the time that its tasks took for a page.
+constexpr std::array<MetricDefinition, 3> kFault{{
+    {.name = "fault_rate", .unit = "1/s", .better = "higher", .reducer = "rate"},
+    {.name = "cpu_fault_rate",
+     .unit = "1/s",
+     .better = "higher",
+     .reducer = "rate",
+     .may_be_absent = true},
+    {.name = "time_per_fault", .unit = "ns", .better = "lower", .reducer = "mean"},
+}};
+
+// Bytes of each array once, as STREAM counts.
+constexpr std::array<MetricDefinition, 1> kBandwidth{{
+    {.name = "bandwidth", .unit = "B/s", .better = "higher", .reducer = "rate"},
+}};
+
 }  // namespace
 
+std::span<const MetricDefinition> BandwidthMetrics() { return kBandwidth; }
+std::span<const MetricDefinition> FaultMetrics() { return kFault; }
 std::span<const MetricDefinition> ChurnMetrics() { return kChurn; }
 std::span<const MetricDefinition> BulkMetrics() { return kBulk; }
 std::span<const MetricDefinition> TransferMetrics() { return kTransfer; }

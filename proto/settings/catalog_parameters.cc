@@ -14,8 +14,8 @@ constexpr std::array<std::string_view, 1> kBandwidth{"bandwidth"};
 constexpr std::array<std::string_view, 1> kCommand{"command"};
 constexpr std::array<std::string_view, 4> kTasked{"bandwidth", "bulk", "churn", "fault"};
 constexpr std::array<std::string_view, 2> kRegional{"bandwidth", "fault"};
-constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};
-constexpr std::array<std::string_view, 1> kProcesses{"processes"};
+constexpr std::array<std::string_view, 1> kEngine{"engine"};
+constexpr std::array<std::string_view, 2> kPaths{"fault", "page"};
 constexpr std::array<std::string_view, 2> kChurnOperations{"create", "resize"};
 constexpr std::array<std::string_view, 4> kBandwidthOperations{"read", "write", "copy", "triad"};
 
@@ -58,6 +58,13 @@ constexpr std::array<Row, 12> kRows{{
      .max = 65536,
      .workloads = kBulk,
      .help = "pages asked for by one call"},
+    {.name = "path",
+     .kind = Kind::kChoice,
+     .default_value = "fault",
+     .choices = kPaths,
+     .workloads = kFault,
+     .targets = kEngine,
+     .help = "which of the engine's paths allocates: page faults, or single pages (alloc_page)"},
     {.name = "pipe_bytes",
      .kind = Kind::kBytes,
      .default_value = 64 * kKiB,
@@ -69,6 +76,7 @@ constexpr std::array<Row, 12> kRows{{
      .kind = Kind::kBytes,
      .default_value = 256 * kMiB,
      .min = 64 * kKiB,
+     .max = 16384 * kGiB,
      .workloads = kRegional,
      .help = "size of the memory that all tasks share out"},
     {.name = "tasks",
@@ -85,13 +93,6 @@ constexpr std::array<Row, 12> kRows{{
      .max = 65536,
      .workloads = kChurn,
      .help = "pipes that live at a time, of each worker"},
-    {.name = "workers",
-     .kind = Kind::kChoice,
-     .default_value = "threads",
-     .choices = kWorkers,
-     .unsupported_choices = kProcesses,
-     .workloads = kFault,
-     .help = "threads of one process, or processes"},
 }};
 
 }  // namespace

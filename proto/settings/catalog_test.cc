@@ -117,10 +117,12 @@ TEST(Catalog, ParametersBelongToTheirWorkloads) {
   EXPECT_EQ(FindDefinition("nope", "writers"), nullptr);
 }
 
+// The engine's switches, and the parameter that chooses one of its paths.
 TEST(Catalog, EngineSettingsApplyToTheEngineOnly) {
   for (const Definition& definition : Definitions()) {
-    EXPECT_EQ(AppliesTo(definition, "kernel"), !definition.name.starts_with("engine."))
-        << definition.name;
+    const bool is_engines = definition.name.starts_with("engine.") || definition.name == "path";
+    EXPECT_EQ(AppliesTo(definition, "kernel"), !is_engines) << definition.name;
+    EXPECT_TRUE(AppliesTo(definition, "engine")) << definition.name;
   }
 }
 

@@ -8,8 +8,9 @@ namespace pipeyard::settings::catalog {
 namespace {
 
 constexpr std::array<std::string_view, 1> kTransfer{"transfer"};
-constexpr std::array<std::string_view, 4> kTimed{"bandwidth", "bulk", "churn", "transfer"};
-constexpr std::array<std::string_view, 4> kTasked{"bandwidth", "churn", "messaging", "transfer"};
+constexpr std::array<std::string_view, 5> kTimed{"bandwidth", "bulk", "churn", "fault", "transfer"};
+constexpr std::array<std::string_view, 5> kTasked{"bandwidth", "churn", "fault", "messaging",
+                                                  "transfer"};
 constexpr std::array<std::string_view, 6> kAllocating{"bandwidth", "bulk",      "churn",
                                                       "fault",     "messaging", "transfer"};
 constexpr std::array<std::string_view, 2> kWorkers{"threads", "processes"};

@@ -14,9 +14,9 @@ constexpr std::array<WorkloadDefinition, 7> kWorkloads{{
     {.name = "messaging", .targets = kBoth},
     {.name = "transfer", .targets = kBoth},
     {.name = "churn", .targets = kBoth},
-    {.name = "fault", .targets = kBoth, .is_supported = false},
+    {.name = "fault", .targets = kBoth},
     {.name = "bulk", .targets = kEngine},
-    {.name = "bandwidth", .targets = kBoth, .is_supported = false},
+    {.name = "bandwidth", .targets = kBoth},
     {.name = "command", .targets = kCommand, .declares_metrics = false},
 }};
 

@@ -129,8 +129,10 @@ std::string_view NearestName(std::string_view name, std::span<const std::string_
 }
 
 std::span<const MetricDefinition> Metrics(std::string_view workload) {
+  if (workload == "bandwidth") return catalog::BandwidthMetrics();
   if (workload == "bulk") return catalog::BulkMetrics();
   if (workload == "churn") return catalog::ChurnMetrics();
+  if (workload == "fault") return catalog::FaultMetrics();
   if (workload == "messaging") return catalog::MessagingMetrics();
   if (workload == "transfer") return catalog::TransferMetrics();
   return {};

@@ -150,8 +150,6 @@ TEST(CheckSupported, NamesWhatIsNotExecutedYet) {
   EXPECT_EQ(CheckSupported(Made("kernel", {{"knob.ksm", "1"}})).message(),
             "knob.ksm: '1' is not supported yet");
   EXPECT_EQ(CheckSupported(Made("kernel", {{"workers", "processes"}})), Status::Ok());
-  EXPECT_EQ(CheckSupported(Made("kernel", {}, "fault")).message(),
-            "workload 'fault' is not supported yet");
 }
 
 TEST(Wire, CarriesAVariantThereAndBack) {

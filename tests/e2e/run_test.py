@@ -130,6 +130,99 @@ compare: { factor: engine.metadata_placement, baseline: any-node }
         self.assertGreater(remote['aged'][0], 0)
         self.assertEqual(remote['aged'][1], 0)
 
+    def test_fault_runs_in_threads_and_processes_on_both_targets(self):
+        self.fleet('host1')
+        text = '''sweep: fault
+workload: fault
+parameters: { tasks: 2, region_bytes: 1MiB, duration: 20ms, warmup: 1ms }
+factors: { target: [engine, kernel], workers: [threads, processes] }
+compare: { factor: workers, baseline: threads }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 4)
+        self.assert_each_sample_stored_once(run, 24, 'fault_rate')
+        rows = self.json('diff', run)['rows']
+        self.assertEqual({(r['metric'], r['unit'], r['better']) for r in rows},
+                         {('fault_rate', '1/s', 'higher'), ('cpu_fault_rate', '1/s', 'higher'), ('time_per_fault', 'ns', 'lower')})
+        attempts = [a for c in shown['cells'] for t in c['trials'] for a in t['attempts']]
+        faults = [c for a in attempts for c in a['self_checks'] if c['name'] == 'minor-faults']
+        self.assertEqual(len(faults), 12, 'of target kernel')
+        self.assertTrue(all(c['passed'] for c in faults), faults)
+
+    def test_the_fault_paths_fastpath_takes_every_page_and_is_inert_on_several_nodes(self):
+        self.fleet('host1')
+        text = '''sweep: fastpath
+workload: fault
+target: engine
+parameters: { region_bytes: 1MiB, duration: 20ms, warmup: 1ms }
+engine: { policy: "weighted-interleave:0=3" }
+factors: { engine.fastpath: ["off", "on"] }
+compare: { factor: engine.fastpath, baseline: "off" }
+'''
+        run = self.submit(text)
+        self.finished(run)
+        row = self.json('diff', run)['rows'][0]
+        if row['verdict'] == 'inert':
+            return  # this machine has several nodes
+        counters = {c['name']: c for c in row['counters']}
+        for arm in 'a', 'b':
+            self.assertGreater(counters['pages_touched'][arm], 0)
+            self.assertEqual(counters['fault_pages'][arm], counters['pages_touched'][arm])
+        self.assertEqual(counters['fastpath_fault_pages']['a'], 0)
+        self.assertEqual(counters['fastpath_fault_pages']['b'], counters['pages_touched']['b'])
+
+    def test_bandwidth_goes_through_nodes_by_their_weights_on_the_engine(self):
+        self.fleet('host1')
+        text = '''sweep: bandwidth
+workload: bandwidth
+target: engine
+parameters: { operation: triad, region_bytes: 3MiB, duration: 50ms, warmup: 1ms }
+engine:
+  topology: { nodes: [{ cpus: 2, memory: 64MiB }, { cpus: 2, memory: 64MiB }] }
+factors: { engine.policy: ["interleave:0,1", "weighted-interleave:0=3,1=1"] }
+compare: { factor: engine.policy, baseline: "interleave:0,1" }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assert_each_sample_stored_once(run, 12, 'bandwidth')
+        rows = self.json('diff', run)['rows']
+        self.assertEqual({(r['metric'], r['unit'], r['better']) for r in rows}, {('bandwidth', 'B/s', 'higher')})
+        counters = {c['name']: c for c in rows[0]['counters']}
+        self.assertEqual(counters['node0_bytes']['a'], counters['node1_bytes']['a'])
+        self.assertEqual(counters['node0_bytes']['b'], 3 * counters['node1_bytes']['b'])
+        attempts = [a for c in shown['cells'] for t in c['trials'] for a in t['attempts']]
+        self.assertTrue(all(a['emulated'] for a in attempts))
+
+    def test_bandwidth_runs_every_operation_on_placed_memory_of_the_kernel(self):
+        self.fleet('host1')
+        text = '''sweep: bandwidth
+workload: bandwidth
+target: kernel
+parameters: { region_bytes: 3MiB, tasks: 2, workers: processes, duration: 50ms, warmup: 1ms }
+placement: { memory: "bind:0" }
+factors: { operation: [read, write, copy, triad] }
+'''
+        run = self.submit(text)
+        shown = self.finished(run)
+        self.assertEqual(len(shown['cells']), 4)
+        self.assert_each_sample_stored_once(run, 24, 'bandwidth')
+        for cell in shown['cells']:
+            for trial in cell['trials']:
+                region = [p for p in trial['attempts'][-1]['placements'] if p['memory'] == 'region-pages']
+                self.assertEqual([set(p['pages_per_node']) for p in region], [{'0'}], region)
+
+    def test_a_region_bound_to_a_node_that_is_not_there_is_not_applicable(self):
+        self.fleet('host1')
+        run = self.submit('''sweep: elsewhere
+workload: fault
+target: kernel
+placement: { memory: "bind:63" }
+''')
+        shown = self.finished(run, 'failed')
+        self.assertEqual([c['state'] for c in shown['cells']], ['not_applicable'])
+        self.assertIn('bind:63: node 63 is not online', shown['cells'][0]['reason'])
+
     def test_two_agents_run_the_same_cells_and_never_at_once(self):
         self.fleet('host1', 'host2')
         run = self.submit(sweep())

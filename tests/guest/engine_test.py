@@ -42,10 +42,10 @@ class EngineTest(unittest.TestCase):
     def test_a_second_node_comes_online(self):
         self.run_tests(('--nodes', 2, '--hotplug', 1, '--hotplug-line', 'plug'), 'RealFastpathTest.*')
 
-    def run_worker(self, options, *settings, program=()):
-        """Runs `transfer` on the engine, by `program` if given; returns exit status and what the worker says."""
+    def run_worker(self, options, *settings, program=(), workload='transfer', target='engine'):
+        """Runs `workload` on `target`, by `program` if given; returns exit status and what the worker says."""
         words = [word for setting in settings for word in ('--set', setting)]
-        result = run('--file', WORKER, *options, *program, WORKER, 'run', '--workload', 'transfer', '--target', 'engine',
+        result = run('--file', WORKER, *options, *program, WORKER, 'run', '--workload', workload, '--target', target,
                      '--set', 'warmup=0', *words)
         return result.returncode, result.stdout.decode(errors='replace') + result.stderr.decode(errors='replace')
 
@@ -56,6 +56,36 @@ class EngineTest(unittest.TestCase):
         self.assertRegex(output, r'(?m)^message-buffers \(move_pages\):( node [01]: [1-9]\d* pages)+$')
         self.assertRegex(output, r'(?m)^engine-pages \(move_pages\): node 0: [1-9]\d* pages node 1: [1-9]\d* pages$')
         self.assertRegex(output, r'(?m)^engine-metadata \(move_pages\): node 1: [1-9]\d* pages$')
+
+    def test_the_kernel_faults_a_region_in_by_the_hosts_weights(self):
+        script = 'echo 3 >/sys/kernel/mm/mempolicy/weighted_interleave/node0; exec "$0" "$@"'
+        status, output = self.run_worker(('--nodes', 2), 'duration=1ms', 'region_bytes=1MiB', 'tasks=2',
+                                         'placement.memory=weighted-interleave:0=3,1=1', program=('sh', '-c', script),
+                                         workload='fault', target='kernel')
+        self.assertEqual(status, 0, output)
+        self.assertRegex(output, r'(?m)^region-pages \(move_pages\): node 0: 192 pages node 1: 64 pages$')
+        self.assertRegex(output, r'(?m)^self-check minor-faults passed')
+
+    def test_weights_that_are_not_the_hosts_are_refused(self):
+        status, output = self.run_worker(('--nodes', 2), 'duration=1ms', 'placement.memory=weighted-interleave:0=3,1=1',
+                                         workload='fault', target='kernel')
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, r'(?m)^not_applicable \(weights_not_set\): .*weight of node 0 is 1; write 3 to /sys/')
+
+    def test_a_kernel_without_weighted_interleave_refuses_the_policy(self):
+        status, output = self.run_worker(('--nodes', 2, '--kernel', '6.1'), 'duration=1ms',
+                                         'placement.memory=weighted-interleave:0,1', workload='fault', target='kernel')
+        self.assertEqual(status, 1, output)
+        self.assertRegex(output, r'(?m)^not_applicable \(policy_not_supported\): .*EINVAL')
+
+    def test_bandwidth_is_told_of_the_node_that_memory_is_bound_to(self):
+        for target, setting in ('kernel', 'placement.memory=bind:1'), ('engine', 'engine.policy=bind:1'):
+            status, output = self.run_worker(('--nodes', 2), 'duration=500ms', 'region_bytes=4MiB', 'tasks=2', 'workers=processes',
+                                             setting, workload='bandwidth', target=target)
+            self.assertEqual(status, 0, output)
+            self.assertRegex(output, r'(?m)^region-pages \((move_pages|engine-map)\): node 1: 1024 pages$')
+            self.assertRegex(output, r'(?m)^ +node1_bandwidth +[1-9]')
+            self.assertNotRegex(output, r'(?m)^ +node0_bandwidth')
 
     def test_an_attempt_during_which_a_node_comes_online_is_void(self):
         # "plug" once writer and reader have used half a second between them.

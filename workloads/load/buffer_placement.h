@@ -1,10 +1,13 @@
-// BufferPlacement: on which nodes the pages of one worker's message buffer lie. Only the process
-// that touched a private page can ask for it, so each worker asks for its own.
+// BufferPlacement: on which nodes the pages of one worker's memory lie. Only the process that
+// touched a private page can ask for it, so each worker asks for its own.
 //
 // Thread safety: a value in shared memory, written by its worker, read after the worker's end.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <map>
+#include <optional>
 #include <span>
 
 #include "pipeyard/v1/worker.pb.h"
@@ -21,8 +24,15 @@ struct BufferPlacement {
 };
 PIPEYARD_CHECK_SHARED(BufferPlacement);
 
-// Asks the kernel (move_pages) about every page of the buffer, which has been touched.
-BufferPlacement AskPlacement(const MessageBuffer& buffer);
+// Asks the kernel (move_pages) about every page of that memory, which has been touched.
+BufferPlacement AskPlacement(const void* data, size_t size_bytes);
+inline BufferPlacement AskPlacement(const MessageBuffer& buffer) {
+  return AskPlacement(buffer.data(), buffer.size());
+}
+
+// Pages of all of them by node; nothing where the kernel did not tell one of them.
+std::optional<std::map<numa::NodeId, int64_t>> SumPlacements(
+    std::span<const BufferPlacement> placements);
 
 // Their sum as "message-buffers". A kernel that did not tell one of them leaves the proof out.
 void AddBufferPlacement(std::span<const BufferPlacement> placements, v1::WorkerResult& result);

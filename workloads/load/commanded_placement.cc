@@ -236,7 +236,12 @@ Judgement ObtainPlacement(settings::Variant& variant, CommandedPlacement& placem
   const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
   if (!host.ok()) return Failed("engine_setup", host.status().message());
   Judgement judged = ResolvePlacement(*host, numa::HostFiles(), variant, placement, result);
-  return judged.ok() ? CheckPlacement(placement, numa::SystemNumaKernel()) : judged;
+  if (!judged.ok()) return judged;
+  judged = CheckPlacement(placement, numa::SystemNumaKernel());
+  if (judged.ok()) return judged;
+  // Why it was not taken on before is what it says when it is asked for again.
+  Judgement taken = TakePlacement(placement, numa::SystemNumaKernel());
+  return taken.outcome == v1::OUTCOME_NOT_APPLICABLE ? taken : judged;
 }
 
 Judgement CheckUserMemory(const CommandedPlacement& placement, const v1::WorkerResult& result) {

@@ -12,13 +12,14 @@ using numa::PolicyMode;
 
 // What a workload reaches of the engine. Source: kernel-mechanisms.md E, and the loops here.
 struct Reach {
-  bool has_pipes = true;       // there are pipes
-  bool has_writes = true;      // anybody writes to one
-  bool is_charged = true;      // what it allocates is charged where accounting is on
-  bool has_bulk = false;       // asks for several pages in one request itself
-  bool has_faults = false;     // allocates for faults of a mapping
-  bool creates_pipes = false;  // while it is measured, not only before
-  bool polls = false;          // anybody polls or watches a pipe
+  bool has_pipes = true;          // there are pipes
+  bool has_writes = true;         // anybody writes to one
+  bool is_charged = true;         // what it allocates is charged where accounting is on
+  bool has_bulk = false;          // asks for several pages in one request itself
+  bool has_faults = false;        // allocates for faults of a mapping
+  bool has_single_pages = false;  // asks for single pages itself
+  bool creates_pipes = false;     // while it is measured, not only before
+  bool polls = false;             // anybody polls or watches a pipe
   int64_t longest_write_bytes = 0;
 };
 
@@ -34,6 +35,16 @@ Reach ReachOf(const settings::Variant& variant) {
     reach.has_pipes = false;
     reach.is_charged = variant.Flag("accounted");
     reach.has_bulk = variant.Integer("pages") > 1;
+  }
+  if (variant.workload == "fault" || variant.workload == "bandwidth") {
+    reach.has_pipes = false;
+    reach.has_writes = false;
+    // The memory of `bandwidth` is there before anything is measured.
+    const bool is_measured = variant.workload == "fault";
+    const bool is_page_path =
+        is_measured && variant.target == "engine" && variant.Text("path") == "page";
+    reach.has_faults = is_measured && !is_page_path;
+    reach.has_single_pages = is_page_path;
   }
   if (variant.values.count("message_bytes") != 0) {
     reach.longest_write_bytes = variant.Integer("message_bytes");
@@ -92,7 +103,7 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
   const bool has_bulk = (reach.has_bulk || has_cache_bulk) && !effective.has_accounting;
   if (num_nodes == 1 && !topology.is_emulated()) {
     effective.fastpath_fault = config.fastpath.fault && reach.has_faults;
-    effective.fastpath_page = config.fastpath.page && reach.has_writes;
+    effective.fastpath_page = config.fastpath.page && (reach.has_writes || reach.has_single_pages);
     effective.fastpath_bulk = config.fastpath.bulk && has_bulk;
     effective.fastpath_slab = config.fastpath.slab && reach.creates_pipes;
   }

@@ -2,9 +2,11 @@
 
 #include <string>
 
+#include "workloads/load/bandwidth.h"
 #include "workloads/load/bulk.h"
 #include "workloads/load/churn.h"
 #include "workloads/load/commanded_placement.h"
+#include "workloads/load/fault.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/messaging.h"
 #include "workloads/load/transfer.h"
@@ -17,8 +19,10 @@ Judgement Dispatch(const settings::Variant& variant, const Surroundings& surroun
                    v1::WorkerResult& result) {
   const Status supported = settings::CheckSupported(variant);
   if (!supported.ok()) return Failed("not_supported", supported.message());
+  if (variant.workload == "bandwidth") return RunBandwidth(variant, surroundings, result);
   if (variant.workload == "bulk") return RunBulk(variant, surroundings, result);
   if (variant.workload == "churn") return RunChurn(variant, surroundings, result);
+  if (variant.workload == "fault") return RunFault(variant, surroundings, result);
   if (variant.workload == "messaging") return RunMessaging(variant, surroundings, result);
   if (variant.workload == "transfer") return RunTransfer(variant, surroundings, result);
   return Failed("not_supported", "workload " + variant.workload + " is not supported yet");

@@ -35,7 +35,7 @@ inline RateParameters RateParametersOf(const settings::Variant& variant, WorkerK
 template <typename Tasks, typename Make, typename Fill>
 Judgement RunRateAttempt(const RateParameters& parameters, const settings::Variant& variant,
                          const Surroundings& surroundings, const Make& make, const Fill& fill,
-                         v1::WorkerResult& result) {
+                         v1::WorkerResult& result, const LoopTimeouts& timeouts = {}) {
   result.set_emulated(IsEmulated(variant));
   if (Judgement fits = JudgeTasks(ReadTaskLimits(), parameters.tasks); !fits.ok()) return fits;
   std::shared_ptr<Tasks> tasks;
@@ -44,7 +44,7 @@ Judgement RunRateAttempt(const RateParameters& parameters, const settings::Varia
   TopologyWatch topology(surroundings, {[&](numa::NodeId node) { tasks->OnlineNode(node); },
                                         [&] { return tasks->FastpathPages(); }});
   RateNumbers numbers;
-  const Judgement ran = RunRateLoops(parameters, tasks, numbers, {}, topology.AsWatch());
+  const Judgement ran = RunRateLoops(parameters, tasks, numbers, timeouts, topology.AsWatch());
   topology.Look();
   FillCounters(topology.counts(), result);
   if (!ran.ok()) return ran;

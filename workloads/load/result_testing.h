@@ -10,6 +10,7 @@
 #include <string>
 
 #include "pipeyard/v1/worker.pb.h"
+#include "workloads/numa/numa_kernel.h"
 
 namespace pipeyard::load {
 
@@ -21,6 +22,26 @@ inline int64_t CounterOf(const v1::WorkerResult& result, const std::string& name
   ADD_FAILURE() << "no counter " << name;
   return -1;
 }
+
+// This thread's memory bound to node 0 while the object lives, as `launch` does before it executes
+// a worker whose placement.memory is bind:0.
+class BoundToNode0 {
+ public:
+  BoundToNode0()
+      : error_(numa::SystemNumaKernel().SetTaskPolicy(numa::PolicyMode::kBind,
+                                                      numa::NodeMask::Of({0}))) {}
+  ~BoundToNode0() {
+    static_cast<void>(numa::SystemNumaKernel().SetTaskPolicy(numa::PolicyMode::kDefault, {}));
+  }
+  BoundToNode0(const BoundToNode0&) = delete;
+  BoundToNode0& operator=(const BoundToNode0&) = delete;
+
+  // 0, or why the kernel refused.
+  int error() const { return error_; }
+
+ private:
+  const int error_;
+};
 
 // The result of an attempt with enough operations, where it counts them, `run(duration in ns)`: on
 // a machine that is busy with other things, a short window may pass without.

@@ -21,8 +21,10 @@ class SystemKernel final : public NumaKernel {
  public:
   int Bind(void* address, uint64_t size_bytes, PolicyMode mode, NodeMask nodes) override {
     const unsigned long bits = nodes.bits();
-    const long result = ::syscall(SYS_mbind, address, size_bytes,
-                                  static_cast<int>(mode) | kStaticNodes, &bits, kMaxNode, 0);
+    // Modes without nodes (local) take no flag that speaks of nodes.
+    const int flags = nodes.IsEmpty() ? 0 : kStaticNodes;
+    const long result = ::syscall(SYS_mbind, address, size_bytes, static_cast<int>(mode) | flags,
+                                  &bits, kMaxNode, 0);
     return result == 0 ? 0 : errno;
   }
 

@@ -28,8 +28,8 @@ class NumaKernel {
  public:
   virtual ~NumaKernel() = default;
 
-  // mbind(2) with MPOL_F_STATIC_NODES. Returns 0 or an errno. The caller has checked `nodes`
-  // against the topology.
+  // mbind(2), with MPOL_F_STATIC_NODES where `nodes` is not empty. Returns 0 or an errno. The
+  // caller has checked `nodes` against the topology.
   virtual int Bind(void* address, uint64_t size_bytes, PolicyMode mode, NodeMask nodes) = 0;
   // Maps the pages of the range into this process where they exist (MADV_POPULATE_READ): move_pages
   // knows only what the caller has touched. It fills holes, so it is asked only for pages that are

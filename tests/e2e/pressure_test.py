@@ -3,7 +3,7 @@ import os
 import subprocess
 import unittest
 
-from fleet import FleetTest
+from fleet import BIN, FleetTest
 
 SWEEP = '''sweep: pressed
 workload: transfer
@@ -39,6 +39,14 @@ class PressureTest(FleetTest):
         self.until(pressing, 'stress-ng runs')
         self.assertEqual(self.cli('run', 'cancel', run)[0], 0)
         self.finished(run, 'canceled')
+        self.until(lambda: not pressing(), 'stress-ng is gone')
+
+    def test_a_worker_that_is_killed_alone_takes_stress_ng_along(self):
+        worker = subprocess.Popen([os.path.join(BIN, 'pipeyard-worker'), 'run', '--workload', 'transfer', '--set', 'duration=60s',
+                                   '--set', 'pressure=stress-vm-50'], stdout=subprocess.DEVNULL)
+        self.until(pressing, 'stress-ng runs')
+        worker.kill()
+        worker.wait()
         self.until(lambda: not pressing(), 'stress-ng is gone')
 
     def test_where_it_is_missing_the_cell_is_not_applicable(self):

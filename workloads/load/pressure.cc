@@ -44,6 +44,7 @@ Judgement Ended(const std::string& command, const std::string& how) {
 }  // namespace
 
 Judgement Pressure::Start(std::string_view preset, const std::string& search_path,
+                          const std::vector<std::string>& launcher,
                           std::unique_ptr<Pressure>& pressure, v1::WorkerResult& result) {
   if (preset == "none") return {};
   const std::string program = FindProgram(search_path);
@@ -53,12 +54,14 @@ Judgement Pressure::Start(std::string_view preset, const std::string& search_pat
                                      "package stress-ng",
                                      preset, kProgram, search_path));
   }
+  std::vector<std::string> command = {program};
+  for (std::string& argument : ArgumentsOf(preset)) command.push_back(std::move(argument));
   SpawnOptions options;
-  options.argv = {program};
-  for (std::string& argument : ArgumentsOf(preset)) options.argv.push_back(std::move(argument));
+  options.argv = launcher;
+  options.argv.insert(options.argv.end(), command.begin(), command.end());
   options.environment = {"PATH=" + search_path, "LC_ALL=C"};
   options.new_process_group = false;
-  std::unique_ptr<Pressure> started(new Pressure(fmt::format("{}", fmt::join(options.argv, " "))));
+  std::unique_ptr<Pressure> started(new Pressure(fmt::format("{}", fmt::join(command, " "))));
   Result<std::unique_ptr<Process>> process = Process::Spawn(options);
   if (!process.ok()) {
     return Void("pressure_ended", "pressure: " + std::string(process.status().message()));

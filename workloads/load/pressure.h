@@ -16,6 +16,7 @@
 #include <string>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "base/process.h"
 #include "base/units.h"
@@ -30,9 +31,10 @@ class Pressure {
   static constexpr Nanos kLead = Seconds(1);
 
   // Starts what `preset` names and waits for kLead; "none" starts nothing. `search_path` is where
-  // the program is looked for (PATH). Says in `result` what was run.
+  // the program is looked for (PATH); `launcher` as of Surroundings. Says in `result` what was run.
   // not_applicable/program_missing names the package; void/pressure_ended: it ended at once.
   static Judgement Start(std::string_view preset, const std::string& search_path,
+                         const std::vector<std::string>& launcher,
                          std::unique_ptr<Pressure>& pressure, v1::WorkerResult& result);
 
   Pressure(const Pressure&) = delete;

@@ -36,7 +36,7 @@ class PressureTest : public testing::Test {
   }
   Judgement Start(std::string_view preset) {
     // The folder before those of the shell's own programs.
-    return Pressure::Start(preset, folder_ + ":/usr/bin:/bin", pressure_, result_);
+    return Pressure::Start(preset, folder_ + ":/usr/bin:/bin", {}, pressure_, result_);
   }
   std::string Read(const std::string& name) {
     std::string line;
@@ -57,7 +57,7 @@ TEST_F(PressureTest, NoneStartsNothing) {
 }
 
 TEST_F(PressureTest, AMissingProgramIsNotApplicableAndNamesThePackage) {
-  const Judgement judged = Pressure::Start("stress-vm-50", folder_, pressure_, result_);
+  const Judgement judged = Pressure::Start("stress-vm-50", folder_, {}, pressure_, result_);
 
   EXPECT_EQ(judged.outcome, v1::OUTCOME_NOT_APPLICABLE);
   EXPECT_EQ(judged.reason_code, "program_missing");

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 #include <vector>
 
 #include "base/status.h"
@@ -22,6 +23,9 @@ struct Surroundings {
   std::function<Result<numa::NodeMask>()> memory_nodes;
   // What an attempt may take; empty: as /proc and /sys say.
   std::function<std::vector<MemoryLimit>()> memory_limits;
+  // What stands before a program and its arguments to make it die with this process; empty:
+  // nothing.
+  std::vector<std::string> launcher = {};
   // What RunWorkload() found the variant to command; set by it.
   CommandedPlacement placement = {};
 };

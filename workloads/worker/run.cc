@@ -1,6 +1,7 @@
 #include "workloads/worker/run.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <map>
 #include <memory>
@@ -120,6 +121,8 @@ Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicT
   const Result<std::unique_ptr<numa::HotplugListener>> hotplug = numa::HotplugListener::Open();
   load::Surroundings surroundings;
   if (hotplug.ok()) surroundings.hotplug = hotplug->get();
+  surroundings.launcher = {"/proc/self/exe", "launch", "--parent", fmt::format("{}", ::getpid()),
+                           "--program",      "--"};
   v1::WorkerResult result = load::RunWorkload(variant, surroundings);
   result.set_attempt_id(request.attempt_id());
   result.set_elapsed_ns((SystemClock().Now() - started).count());

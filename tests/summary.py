@@ -19,8 +19,8 @@ for path in sys.argv[1:]:
             passed += 1
         elif status in ('notrun', 'disabled', 'skipped') or case.find('skipped') is not None:
             text = ''.join(case.itertext())
-            said = re.search(r'Skipped\n(.+)', text) or re.search(r'SKIP(?:PED)?:? (.+)', text)
-            skipped.append((name, said.group(1).strip() if said else f'{status}, no reason given'))
+            said = re.search(r'Skipped\n(.+)', text) or re.search(r'SKIP(?:PED)?:? (.+)|skipped [\'"](.+)[\'"]', text)
+            skipped.append((name, next(group for group in said.groups() if group).strip() if said else f'{status}, no reason given'))
         else:
             failed.append(name)
 for name, why in skipped:

@@ -26,8 +26,15 @@ KernelLog::~KernelLog() {
   if (fd_ >= 0) ::close(fd_);
 }
 
-std::string KernelLog::Read(uint64_t max_bytes) {
-  std::string text;
+KernelLog::Said KernelLog::Read(uint64_t max_bytes) {
+  Said said;
+  std::string& text = said.text;
+  const auto cut = [&] {
+    const size_t line = text.find('\n', text.size() - max_bytes - 1);
+    const size_t end = line == std::string::npos ? text.size() : line + 1;
+    said.omitted_bytes += end;
+    text.erase(0, end);
+  };
   char record[kMaxRecord];
   while (fd_ >= 0) {
     const ssize_t size = ::read(fd_, record, sizeof(record));
@@ -38,10 +45,10 @@ std::string KernelLog::Read(uint64_t max_bytes) {
     } else if (size == 0 || errno != EINTR) {
       break;
     }
-    if (text.size() > 2 * max_bytes) text.erase(0, text.size() - max_bytes);
+    if (text.size() > 2 * max_bytes) cut();
   }
-  if (text.size() > max_bytes) text.erase(0, text.size() - max_bytes);
-  return text;
+  if (text.size() > max_bytes) cut();
+  return said;
 }
 
 std::string KernelLog::FormatRecord(std::string_view record) {

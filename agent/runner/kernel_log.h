@@ -18,9 +18,12 @@ class KernelLog {
   KernelLog(const KernelLog&) = delete;
   KernelLog& operator=(const KernelLog&) = delete;
 
-  // What has come since, a line a message, the newest `max_bytes`; says where the kernel's buffer
-  // overran. Does not wait.
-  std::string Read(uint64_t max_bytes);
+  struct Said {
+    std::string text;            // a line a message, the newest; says where the kernel overran
+    uint64_t omitted_bytes = 0;  // that stood before them
+  };
+  // What has come since, whole lines of at most `max_bytes`. Does not wait.
+  Said Read(uint64_t max_bytes);
 
   // "[12.345678] message" of a record of the device: "PRIORITY,SEQUENCE,MICROSECONDS,FLAGS;message"
   // and lines that begin with a blank. Source: the kernel's Documentation/ABI/testing/dev-kmsg.

@@ -24,28 +24,32 @@ TEST(KernelLog, HearsWhatComesAfterItsBeginning) {
   const std::string path = testing::TempDir() + "/kmsg." + std::to_string(::getpid());
   std::ofstream(path) << "4,1,1,-;before\n";
   KernelLog log(path.c_str());
-  EXPECT_EQ(log.Read(1000), "");
+  EXPECT_EQ(log.Read(1000).text, "");
   std::ofstream(path, std::ios::app) << "4,2,2000000,-;meanwhile\n";
 
-  EXPECT_EQ(log.Read(1000), "[2.000000] meanwhile\n");
-  EXPECT_EQ(log.Read(1000), "");
+  EXPECT_EQ(log.Read(1000).text, "[2.000000] meanwhile\n");
+  EXPECT_EQ(log.Read(1000).text, "");
   std::filesystem::remove(path);
 }
 
-TEST(KernelLog, KeepsTheNewest) {
+TEST(KernelLog, KeepsTheNewestWholeLinesAndCountsTheOthers) {
   const std::string path = testing::TempDir() + "/kmsg." + std::to_string(::getpid());
   std::ofstream(path).close();
   KernelLog log(path.c_str());
   std::ofstream(path, std::ios::app) << "4,2,2000000,-;" << std::string(500, 'x') << "end";
 
-  EXPECT_EQ(log.Read(5), "xend\n");
+  const KernelLog::Said said = log.Read(5);
+
+  EXPECT_EQ(said.text, "");
+  EXPECT_EQ(said.omitted_bytes,
+            std::string("[2.000000] ").size() + 500 + std::string("end\n").size());
   std::filesystem::remove(path);
 }
 
 TEST(KernelLog, WithoutTheDeviceThereIsNothingToHear) {
   KernelLog log("/nowhere");
 
-  EXPECT_EQ(log.Read(1000), "");
+  EXPECT_EQ(log.Read(1000).text, "");
 }
 
 // This machine's, where root may write into it.
@@ -56,7 +60,7 @@ TEST(KernelLog, HearsTheKernel) {
   kmsg << "<7>pipeyard kernel_log_test " << ::getpid() << '\n' << std::flush;
   if (!kmsg) GTEST_SKIP() << "/dev/kmsg cannot be written here";
 
-  EXPECT_THAT(log.Read(64 << 10),
+  EXPECT_THAT(log.Read(64 << 10).text,
               HasSubstr("pipeyard kernel_log_test " + std::to_string(::getpid())));
 }
 

@@ -14,6 +14,7 @@ inline constexpr std::string_view kHostRebooted = "host_rebooted";
 inline constexpr std::string_view kTrialLockTimeout = "trial_lock_timeout";
 inline constexpr std::string_view kAgentDisk = "agent_disk";
 inline constexpr std::string_view kTrialLockUnavailable = "trial_lock_unavailable";
+inline constexpr std::string_view kProgramsLeft = "programs_left";
 // timeout
 inline constexpr std::string_view kHung = "hung";
 // canceled

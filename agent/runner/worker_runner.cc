@@ -4,6 +4,7 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <optional>
 #include <utility>
 
 #include "agent/runner/frames.h"
@@ -51,14 +52,6 @@ std::vector<settings::MetricDefinition> DeclaredMetrics(const std::string& workl
                         .reducer = commands::kReducer});
   }
   return declared;
-}
-
-// What a program started outside the worker's process group would outlive it.
-void KillPrograms(const std::string& attempt_id) {
-  const Status killed = KillProgramsOf(attempt_id, kKillPatience);
-  if (!killed.ok()) {
-    Log(LogLevel::kError, kRoom, "attempt {}: {}", attempt_id, killed.message());
-  }
 }
 
 void FailSetup(Evidence& evidence, Status status, v1::Outcome outcome, std::string_view reason) {
@@ -119,9 +112,9 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
   evidence.boot_id = options_.boot_id;
   evidence.trial_timeout = Nanos(assign.trial_timeout_ns());
   evidence.started_utc = clock_.UtcNow();
-  KernelLog kernel_log;
+  std::optional<KernelLog> kernel_log;
   v1::WorkerRequest request;
-  Execute(assign, request, evidence);
+  Execute(assign, request, kernel_log, evidence);
   evidence.ended_utc = clock_.UtcNow();
 
   std::vector<v1::Output> outputs;
@@ -135,10 +128,14 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
     output.set_omitted_bytes(tail.omitted_bytes);
     output.set_data(std::move(tail.data));
   }
-  if (std::string said = kernel_log.Read(options_.max_output_bytes); !said.empty()) {
-    v1::Output& output = outputs.emplace_back();
-    output.set_stream("kmsg");
-    output.set_data(std::move(said));
+  if (kernel_log) {
+    KernelLog::Said said = kernel_log->Read(options_.max_output_bytes);
+    if (!said.text.empty() || said.omitted_bytes != 0) {
+      v1::Output& output = outputs.emplace_back();
+      output.set_stream("kmsg");
+      output.set_omitted_bytes(said.omitted_bytes);
+      output.set_data(std::move(said.text));
+    }
   }
   {
     MutexLock lock(mutex_);
@@ -152,7 +149,7 @@ void WorkerRunner::RunOnThread(const v1::Assign& assign) {
 }
 
 void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
-                           Evidence& evidence) {
+                           std::optional<KernelLog>& kernel_log, Evidence& evidence) {
   const agent::AttemptPaths paths(options_.attempts_folder, assign.attempt_id());
   Status prepared = env_.RemoveTree(paths.Folder());
   if (prepared.ok()) prepared = env_.CreateDirs(paths.Folder());
@@ -164,6 +161,8 @@ void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
   if (!lock.ok()) {
     return FailSetup(evidence, lock.status(), v1::OUTCOME_VOID, kTrialLockUnavailable);
   }
+  // Not before: while it waited, another trial ran.
+  kernel_log.emplace();
   request.set_attempt_id(assign.attempt_id());
   *request.mutable_variant() = assign.variant();
   request.set_seed(assign.seed());
@@ -213,7 +212,11 @@ void WorkerRunner::Execute(const v1::Assign& assign, v1::WorkerRequest& request,
   }
   evidence.elapsed = clock_.Now() - spawned_at;
   // While the machine's lock is held: the next trial is not to run beside them.
-  if (request.has_command()) KillPrograms(assign.attempt_id());
+  if (request.has_command()) {
+    if (Status killed = KillProgramsOf(assign.attempt_id(), kKillPatience); !killed.ok()) {
+      return FailSetup(evidence, std::move(killed), v1::OUTCOME_VOID, kProgramsLeft);
+    }
+  }
   CollectResult(paths, evidence);
 }
 
@@ -237,8 +240,8 @@ bool WorkerRunner::AddCommand(const v1::Assign& assign, const agent::AttemptPath
   if (Status made = env_.CreateDirs(paths.Work()); !made.ok()) {
     return fail(std::move(made), v1::OUTCOME_VOID, kAgentDisk);
   }
-  Result<v1::CommandToRun> resolved = commands::ResolveCommand(
-      env_, **command, settings::GivenCommandParameters(*variant), paths.Work());
+  Result<v1::CommandToRun> resolved =
+      commands::ResolveCommand(**command, settings::GivenCommandParameters(*variant), paths.Work());
   if (!resolved.ok()) {
     const bool is_missing = resolved.status().code() == StatusCode::kNotFound;
     return fail(resolved.status(), v1::OUTCOME_NOT_APPLICABLE,

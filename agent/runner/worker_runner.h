@@ -13,6 +13,7 @@
 
 #include "agent/paths.h"
 #include "agent/runner/judge.h"
+#include "agent/runner/kernel_log.h"
 #include "agent/runner/trial_lock.h"
 #include "base/clock.h"
 #include "base/env.h"
@@ -84,8 +85,8 @@ class WorkerRunner final : public AttemptRunner {
 
   void RunOnThread(const v1::Assign& assign) EXCLUDES(mutex_);
   // Fills in everything of `evidence` that Judge() needs, and `request` as the worker gets it.
-  void Execute(const v1::Assign& assign, v1::WorkerRequest& request, Evidence& evidence)
-      EXCLUDES(mutex_);
+  void Execute(const v1::Assign& assign, v1::WorkerRequest& request,
+               std::optional<KernelLog>& kernel_log, Evidence& evidence) EXCLUDES(mutex_);
   // Of workload `command`: resolves it. False where the attempt ends by that.
   bool AddCommand(const v1::Assign& assign, const agent::AttemptPaths& paths,
                   v1::WorkerRequest& request, Evidence& evidence);

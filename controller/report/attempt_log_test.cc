@@ -99,6 +99,28 @@ TEST(ReproduceScript, MessagingOnTheKernelIsHackbenchUnderItsPlacement) {
   EXPECT_THAT(script, HasSubstr("need hackbench 'install the package rt-tests'"));
 }
 
+TEST(ReproduceScript, ACommandIsTheLineThatRanAndItsProgramIsCompared) {
+  v1::AttemptLog log =
+      LogOf("command", "command",
+            {{"command", std::string("hackbench")}, {"placement.cpus", std::string("0")}});
+  EXPECT_EQ(ReproduceScript(log, "1").status().code(), StatusCode::kFailedPrecondition);
+  v1::ResolvedValue& program = *log.add_resolved();
+  program.set_name("program_sha256");
+  program.set_as_written("/usr/bin/hack bench");
+  program.set_resolved("abc");
+  v1::ResolvedValue& line = *log.add_resolved();
+  line.set_name("command_line");
+  line.set_as_written("hackbench");
+  line.set_resolved("'/usr/bin/hack bench' -p");
+
+  const std::string script = *ReproduceScript(log, "1");
+
+  EXPECT_THAT(script, HasSubstr("need '/usr/bin/hack bench' "));
+  EXPECT_THAT(script, HasSubstr("echo 'abc  /usr/bin/hack bench' | sha256sum --check"));
+  EXPECT_THAT(script, HasSubstr("taskset -c 0 '/usr/bin/hack bench' -p\n"));
+  EXPECT_THAT(script, Not(HasSubstr("pipeyard-worker run")));
+}
+
 TEST(ReproduceScript, SaysWhereNumactlHasNoWordForThePolicy) {
   EXPECT_THAT(
       *ReproduceScript(LogOf("messaging", "kernel",

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/shell.h"
 #include "base/units.h"
 #include "controller/report/attempt_log.h"
 #include "controller/report/words.h"
@@ -24,24 +25,6 @@ need() {
   command -v "$1" >/dev/null || { echo "$1 is not in PATH: $2" >&2; exit 1; }
 }
 )";
-
-// As one word of the shell, whatever it holds.
-std::string Quoted(std::string_view text) {
-  const auto is_plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           std::string_view("_-.,:=/+%@").find(c) != std::string_view::npos;
-  };
-  if (!text.empty() && std::all_of(text.begin(), text.end(), is_plain)) return std::string(text);
-  std::string quoted = "'";
-  for (const char c : text) {
-    if (c == '\'') {
-      quoted += "'\\''";
-    } else {
-      quoted += c;
-    }
-  }
-  return quoted + "'";
-}
 
 // What the attempt was; comments, so that nothing of it may hold a line's end.
 std::string Story(const v1::AttemptLog& log) {
@@ -65,12 +48,12 @@ std::string Story(const v1::AttemptLog& log) {
 
 std::string WorkerLine(const settings::Variant& variant) {
   std::string line = fmt::format("pipeyard-worker run --workload {} --target {}",
-                                 Quoted(variant.workload), Quoted(variant.target));
+                                 ShellQuoted(variant.workload), ShellQuoted(variant.target));
   for (const auto& [name, value] : variant.values) {
     const settings::Definition* const definition = settings::FindDefinition(variant.workload, name);
     if (definition == nullptr || value == definition->default_value) continue;
     const std::string text = settings::DisplayValue(variant.workload, name, value);
-    line += " \\\n  --set " + Quoted(name + "=" + text);
+    line += " \\\n  --set " + ShellQuoted(name + "=" + text);
   }
   return line + "\n";
 }
@@ -89,16 +72,16 @@ std::optional<std::string> PlacementWords(const v1::AttemptLog& log,
                                           const settings::Variant& variant) {
   std::string words;
   if (const auto cpus = Resolved(log, variant, "placement.cpus")) {
-    words += "taskset -c " + Quoted(*cpus) + " ";
+    words += "taskset -c " + ShellQuoted(*cpus) + " ";
   }
   const auto memory = Resolved(log, variant, "placement.memory");
   if (!memory) return words;
   const size_t colon = memory->find(':');
   const std::string mode = memory->substr(0, colon);
   const std::string nodes = colon == std::string::npos ? "" : memory->substr(colon + 1);
-  if (mode == "bind") return words + "numactl --membind=" + Quoted(nodes) + " ";
-  if (mode == "interleave") return words + "numactl --interleave=" + Quoted(nodes) + " ";
-  if (mode == "preferred") return words + "numactl --preferred=" + Quoted(nodes) + " ";
+  if (mode == "bind") return words + "numactl --membind=" + ShellQuoted(nodes) + " ";
+  if (mode == "interleave") return words + "numactl --interleave=" + ShellQuoted(nodes) + " ";
+  if (mode == "preferred") return words + "numactl --preferred=" + ShellQuoted(nodes) + " ";
   if (mode == "local") return words + "numactl --localalloc ";
   if (mode == "default") return words;
   return std::nullopt;
@@ -119,6 +102,10 @@ int64_t Loops(const v1::AttemptLog& log, const settings::Variant& variant) {
 // The same by hackbench; empty where it is not the same.
 std::string HackbenchPart(const v1::AttemptLog& log, const settings::Variant& variant) {
   if (variant.workload != "messaging" || variant.target != "kernel") return "";
+  const std::string& cpus = variant.Text("placement.cpus");
+  if (variant.Text("allocator") != "fresh" || cpus == "spread" || cpus == "one-per-core") {
+    return "\n# hackbench has the same pattern, but ages no allocator and pins no worker.\n";
+  }
   const std::optional<std::string> placement = PlacementWords(log, variant);
   if (!placement) {
     return "\n# hackbench has the same pattern, and numactl no word for this memory policy.\n";
@@ -138,6 +125,42 @@ std::string HackbenchPart(const v1::AttemptLog& log, const settings::Variant& va
                             variant.Integer("message_bytes"), Loops(log, variant));
 }
 
+const v1::ResolvedValue* Find(const v1::AttemptLog& log, std::string_view name) {
+  for (const v1::ResolvedValue& value : log.resolved()) {
+    if (value.name() == name) return &value;
+  }
+  return nullptr;
+}
+
+// The program itself, as the host's agent resolved it.
+Result<std::string> CommandPart(const v1::AttemptLog& log, const settings::Variant& variant) {
+  const v1::ResolvedValue* const program = Find(log, "program_sha256");
+  const v1::ResolvedValue* const line = Find(log, "command_line");
+  if (program == nullptr || line == nullptr) {
+    return FailedPrecondition(fmt::format(
+        "{}: attempt {} did not come to start its program, so that there is nothing to repeat",
+        TrialName(log), log.attempt().number()));
+  }
+  const std::optional<std::string> placement = PlacementWords(log, variant);
+  if (!placement) return FailedPrecondition("numactl has no word for the trial's memory policy");
+  const std::string path = ShellQuoted(program->as_written());
+  std::string text =
+      fmt::format(R"(
+# The program that ran there, and whether it is still the same.
+need {0} 'it is not where it was'
+echo {1} | sha256sum --check --quiet - || echo 'the program is another one now' >&2
+)",
+                  path, ShellQuoted(program->resolved() + "  " + program->as_written()));
+  if (placement->find("taskset") != std::string::npos) {
+    text += "need taskset 'install the package util-linux'\n";
+  }
+  if (placement->find("numactl") != std::string::npos) {
+    text += "need numactl 'install the package numactl'\n";
+  }
+  // It was quoted where it ran.
+  return text + *placement + line->resolved() + "\n";
+}
+
 }  // namespace
 
 Result<std::string> ReproduceScript(const v1::AttemptLog& log, const std::string& version) {
@@ -146,6 +169,10 @@ Result<std::string> ReproduceScript(const v1::AttemptLog& log, const std::string
   std::string script(kHead);
   script += Story(log);
   script += kChecks;
+  if (variant->workload == "command") {
+    PIPEYARD_ASSIGN_OR_RETURN(const std::string part, CommandPart(log, *variant));
+    return script + part;
+  }
   script += HackbenchPart(log, *variant);
   script += fmt::format(R"(
 # By Pipeyard's own worker, with the settings of the trial.

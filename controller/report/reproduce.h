@@ -15,7 +15,8 @@ namespace pipeyard::report {
 // pattern (messaging on target kernel: hackbench, under taskset and numactl), and by
 // pipeyard-worker with the same settings. `version` is the one that the trial's programs are
 // taken to have: this one's. Nothing of the run reaches the shell unquoted. Errors:
-// kInvalidArgument where the run's settings are those of another version.
+// kInvalidArgument where the run's settings are those of another version;
+// kFailedPrecondition where the attempt started no program, or nothing public has its placement.
 Result<std::string> ReproduceScript(const v1::AttemptLog& log, const std::string& version);
 
 }  // namespace pipeyard::report

@@ -41,7 +41,7 @@ inline constexpr int64_t kHour = 3600 * kSecond;
 
 std::span<const WorkloadDefinition> WorkloadRows();
 std::span<const Row> TransferRows();   // parameters of transfer, alone or shared with others
-std::span<const Row> ParameterRows();  // parameters of the workloads that are not executed yet
+std::span<const Row> ParameterRows();  // parameters of the other workloads
 std::span<const Row> EngineRows();     // engine.*
 std::span<const Row> PlacementRows();  // placement.*
 std::span<const Row> KnobRows();       // knob.*

@@ -22,16 +22,39 @@ const EVP_MD* FetchSha256() {
   return digest;
 }
 
+const EVP_MD* Digest() {
+  static const EVP_MD* const kDigest = FetchSha256();
+  return kDigest;
+}
+
+void MustHold(int result) {
+  if (result == 1) return;
+  std::fputs("settings: SHA-256 failed\n", stderr);
+  std::abort();
+}
+
 }  // namespace
 
-std::string Sha256Hex(std::string_view data) {
-  static const EVP_MD* const kDigest = FetchSha256();
+struct Sha256::Context {
+  EVP_MD_CTX* const digest = EVP_MD_CTX_new();
+  ~Context() { EVP_MD_CTX_free(digest); }
+};
+
+Sha256::Sha256() : context_(std::make_unique<Context>()) {
+  MustHold(context_->digest != nullptr ? EVP_DigestInit_ex2(context_->digest, Digest(), nullptr)
+                                       : 0);
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::Add(std::string_view part) {
+  MustHold(EVP_DigestUpdate(context_->digest, part.data(), part.size()));
+}
+
+std::string Sha256::Hex() {
   std::array<unsigned char, EVP_MAX_MD_SIZE> bytes{};
   unsigned int size = 0;
-  if (EVP_Digest(data.data(), data.size(), bytes.data(), &size, kDigest, nullptr) != 1) {
-    std::fputs("settings: SHA-256 failed\n", stderr);
-    std::abort();
-  }
+  MustHold(EVP_DigestFinal_ex(context_->digest, bytes.data(), &size));
   constexpr char kDigits[] = "0123456789abcdef";
   std::string hex;
   hex.reserve(2 * size);
@@ -40,6 +63,12 @@ std::string Sha256Hex(std::string_view data) {
     hex.push_back(kDigits[bytes[i] & 15]);
   }
   return hex;
+}
+
+std::string Sha256Hex(std::string_view data) {
+  Sha256 digest;
+  digest.Add(data);
+  return digest.Hex();
 }
 
 }  // namespace pipeyard::settings

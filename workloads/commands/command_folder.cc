@@ -5,6 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <fstream>
+#include <vector>
+
 #include "base/printable.h"
 #include "base/utf8.h"
 #include "proto/settings/sha256.h"
@@ -17,8 +21,8 @@ namespace {
 
 constexpr std::string_view kSuffix = ".yaml";
 constexpr std::string_view kWrongSuffix = ".yml";
-// A program is read whole to be hashed.
-constexpr uint64_t kMaxProgramBytes = uint64_t{1} << 30;
+// Of a program; however long it is, no more is held.
+constexpr size_t kHashedAtOnce = size_t{1} << 20;
 
 bool MayBeExecuted(const std::string& path) {
   struct stat status {};
@@ -26,7 +30,21 @@ bool MayBeExecuted(const std::string& path) {
          ::access(path.c_str(), X_OK) == 0;
 }
 
-// Whether the file may be read and believed. What it says is executed as this user.
+// What a file or the folder says is executed as this user: nobody else may write it.
+Status CheckOwner(const std::string& path, const struct stat& status) {
+  if ((status.st_mode & S_IWOTH) != 0) {
+    return InvalidArgument(path +
+                           ": can be written by everybody, who could have this agent execute "
+                           "anything; chmod o-w it");
+  }
+  if (status.st_uid == 0 || status.st_uid == ::geteuid()) return Status::Ok();
+  return InvalidArgument(fmt::format(
+      "{}: belongs to user {}, who could have this agent execute anything; chown it to root or to "
+      "the agent's user",
+      path, status.st_uid));
+}
+
+// Whether the file may be read and believed.
 Status CheckFile(const std::string& path) {
   struct stat status {};
   if (::stat(path.c_str(), &status) != 0) return ErrnoStatus("stat " + path, errno);
@@ -35,10 +53,7 @@ Status CheckFile(const std::string& path) {
     return InvalidArgument(
         fmt::format("{}: is {} bytes long; at most {}", path, status.st_size, yaml::kMaxBytes));
   }
-  if ((status.st_mode & S_IWOTH) == 0) return Status::Ok();
-  return InvalidArgument(path +
-                         ": can be written by everybody, who could have this agent execute "
-                         "anything; chmod o-w it");
+  return CheckOwner(path, status);
 }
 
 // As a fact may be: short, one line, UTF-8.
@@ -66,6 +81,13 @@ CommandFolder CommandFolder::Read(Env& env, const std::string& path) {
     if (names.status().code() != StatusCode::kNotFound) {
       folder.problems_.push_back(names.status().message());
     }
+    return folder;
+  }
+  struct stat status {};
+  Status believed = ::stat(path.c_str(), &status) == 0 ? CheckOwner(path, status)
+                                                       : ErrnoStatus("stat " + path, errno);
+  if (!believed.ok()) {
+    folder.problems_.push_back(believed.message());
     return folder;
   }
   for (const std::string& name : *names) {
@@ -131,14 +153,17 @@ Result<std::string> FindProgram(const Command& command) {
   return Missing(command);
 }
 
-Result<std::string> HashProgram(Env& env, const std::string& path) {
-  PIPEYARD_ASSIGN_OR_RETURN(const uint64_t size, env.FileSize(path));
-  if (size > kMaxProgramBytes) {
-    return ResourceExhausted(fmt::format("{} is {} bytes long; a program of at most {} was meant",
-                                         path, size, kMaxProgramBytes));
-  }
-  PIPEYARD_ASSIGN_OR_RETURN(const std::string content, env.ReadFile(path));
-  return settings::Sha256Hex(content);
+Result<std::string> HashProgram(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return ErrnoStatus("open " + path, errno);
+  settings::Sha256 digest;
+  std::vector<char> part(kHashedAtOnce);
+  do {
+    file.read(part.data(), static_cast<std::streamsize>(part.size()));
+    digest.Add({part.data(), static_cast<size_t>(file.gcount())});
+  } while (file);
+  if (file.bad()) return Unavailable(path + ": cannot be read");
+  return digest.Hex();
 }
 
 Result<std::string> ProgramHashes::Hash(const std::string& path) {
@@ -148,7 +173,7 @@ Result<std::string> ProgramHashes::Hash(const std::string& path) {
                                      status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
   Known& known = known_[path];
   if (known.identity == identity) return known.hash;
-  PIPEYARD_ASSIGN_OR_RETURN(known.hash, HashProgram(env_, path));
+  PIPEYARD_ASSIGN_OR_RETURN(known.hash, HashProgram(path));
   known.identity = std::move(identity);
   return known.hash;
 }

@@ -56,7 +56,7 @@ inline constexpr size_t kMaxCommands = 100;
 Result<std::string> FindProgram(const Command& command);
 
 // SHA-256 of the program's file, 64 hex digits. Errors: as reading a file.
-Result<std::string> HashProgram(Env& env, const std::string& path);
+Result<std::string> HashProgram(const std::string& path);
 
 // Hashes that need no second reading of a file that is still the same: by inode, size and time of
 // change. For facts, which are told again and again; what runs is always hashed anew.

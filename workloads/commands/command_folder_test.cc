@@ -129,7 +129,7 @@ TEST_F(CommandFolderTest, AProgramThatChangedIsHashedAnew) {
   Write("program", "two");
 
   EXPECT_NE(hashes.Hash(path).value(), before);
-  EXPECT_EQ(hashes.Hash(path).value(), HashProgram(PosixEnv(), path).value());
+  EXPECT_EQ(hashes.Hash(path).value(), HashProgram(path).value());
   EXPECT_EQ(hashes.Hash(path_ + "/none").status().code(), StatusCode::kNotFound);
 }
 
@@ -140,17 +140,15 @@ TEST_F(CommandFolderTest, AResolvedCommandNamesTheProgramByPathAndContent) {
   const CommandFolder folder = Read();
   const Command& command = **folder.Find("good");
 
-  const Result<v1::CommandToRun> resolved =
-      ResolveCommand(PosixEnv(), command, {{"n", "7"}}, "/work");
+  const Result<v1::CommandToRun> resolved = ResolveCommand(command, {{"n", "7"}}, "/work");
 
   ASSERT_TRUE(resolved.ok()) << resolved.status().ToString();
   EXPECT_TRUE(resolved->arguments(0).starts_with('/')) << resolved->arguments(0);
   EXPECT_EQ(resolved->arguments(1), "7");
   EXPECT_EQ(resolved->program_sha256().size(), 64u);
-  EXPECT_EQ(resolved->program_sha256(), *HashProgram(PosixEnv(), resolved->arguments(0)));
+  EXPECT_EQ(resolved->program_sha256(), *HashProgram(resolved->arguments(0)));
   EXPECT_EQ(RulesFromProto(*resolved).value(), command.read);
-  EXPECT_EQ(ResolveCommand(PosixEnv(), command, {}, "/work").status().code(),
-            StatusCode::kInvalidArgument);
+  EXPECT_EQ(ResolveCommand(command, {}, "/work").status().code(), StatusCode::kInvalidArgument);
 }
 
 }  // namespace

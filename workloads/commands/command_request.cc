@@ -71,14 +71,14 @@ std::string AttemptVariable(const std::string& attempt_id) {
 
 std::string OutputPath(const std::string& folder) { return folder + "/program.output"; }
 
-Result<v1::CommandToRun> ResolveCommand(Env& env, const Command& command,
+Result<v1::CommandToRun> ResolveCommand(const Command& command,
                                         const std::map<std::string, std::string>& given,
                                         const std::string& folder) {
   Result<std::vector<std::string>> arguments = ExpandArguments(command, given, OutputPath(folder));
   if (!arguments.ok()) return arguments.status().WithContext("command " + command.name);
   Result<std::string> program = FindProgram(command);
   if (!program.ok()) return program.status().WithContext("command " + command.name);
-  PIPEYARD_ASSIGN_OR_RETURN(const std::string hash, HashProgram(env, *program));
+  PIPEYARD_ASSIGN_OR_RETURN(const std::string hash, HashProgram(*program));
   v1::CommandToRun message;
   message.set_name(command.name);
   (*arguments)[0] = *std::move(program);

@@ -23,7 +23,7 @@ std::string OutputPath(const std::string& folder);
 
 // Finds and hashes the program and completes its arguments. `folder` is the attempt's own. Errors:
 // kInvalidArgument: a parameter is unknown, lacking or wrong; kNotFound: the program is missing.
-Result<v1::CommandToRun> ResolveCommand(Env& env, const Command& command,
+Result<v1::CommandToRun> ResolveCommand(const Command& command,
                                         const std::map<std::string, std::string>& given,
                                         const std::string& folder);
 

@@ -53,6 +53,23 @@ Status FillMetricsOf(const RateNumbers& numbers, v1::WorkerResult& result) {
                      result);
 }
 
+// A rate of refusals is none of resizes.
+Judgement JudgeResizes(const Judgement& ran, const v1::WorkerResult& result) {
+  int64_t resized = 0;
+  int64_t refused = 0;
+  for (const v1::Counter& counter : result.counters()) {
+    if (counter.name() == "resizes_slab" || counter.name() == "resizes_large") {
+      resized += counter.value();
+    }
+    if (counter.name() == "resizes_refused") refused += counter.value();
+  }
+  if (!ran.ok() || refused == 0 || resized > 0) return ran;
+  return NotApplicable("pipe_size_limit",
+                       fmt::format("all {} resizes were refused (EPERM): this user's pipes exceed "
+                                   "fs.pipe-user-pages-soft or fs.pipe-user-pages-hard",
+                                   refused));
+}
+
 }  // namespace
 
 Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroundings,
@@ -90,8 +107,9 @@ Judgement RunChurn(const settings::Variant& variant, const Surroundings& surroun
           parameters, std::make_shared<KernelChurn>(surroundings.placement, std::move(aging)));
       return Judgement{};
     };
-    return RunRateAttempt<ChurnTasks<KernelChurn>>(rate, variant, surroundings, make, FillMetricsOf,
-                                                   result);
+    return JudgeResizes(RunRateAttempt<ChurnTasks<KernelChurn>>(rate, variant, surroundings, make,
+                                                                FillMetricsOf, result),
+                        result);
   }
   const auto make = [&](std::vector<MemoryLimit> memory,
                         std::shared_ptr<ChurnTasks<EngineChurn>>& tasks) {

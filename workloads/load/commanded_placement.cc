@@ -6,6 +6,7 @@
 #include <cerrno>
 #include <map>
 #include <memory>
+#include <numeric>
 #include <string>
 #include <utility>
 
@@ -42,6 +43,12 @@ int SetAffinity(const std::vector<numa::CpuId>& cpus) {
   const CpuSet set = MakeCpuSet(cpus);
   if (set == nullptr) return ENOMEM;
   return ::sched_setaffinity(0, CpuSetBytes(), set.get()) == 0 ? 0 : errno;
+}
+
+std::vector<numa::CpuId> EveryCpu() {
+  std::vector<numa::CpuId> cpus(kMaxCpu + 1);
+  std::iota(cpus.begin(), cpus.end(), 0);
+  return cpus;
 }
 
 void AddResolved(std::string_view name, const std::string& as_written, std::string resolved,
@@ -119,6 +126,11 @@ Judgement ResolveMemory(const numa::Topology& topology, const numa::ReadFile& re
   }
   if (variant.target != "engine") {
     if (Judgement judged = CheckWeights(*policy, read); !judged.ok()) return judged;
+  } else if (policy->mode == numa::PolicyMode::kWeightedInterleave) {
+    // Weights are the engine's to obey. The worker's own memory, its buffers, is interleaved over
+    // the same nodes: older kernels know no weights, and newer ones have another table.
+    policy->mode = numa::PolicyMode::kInterleave;
+    policy->has_weights = false;
   }
   placement.memory = std::move(*policy);
   return {};
@@ -231,9 +243,16 @@ Judgement CheckPlacement(const CommandedPlacement& placement, numa::NumaKernel& 
                                           static_cast<int>(mode), nodes.ToString()));
 }
 
+Result<numa::Topology> HostToPlaceOn() {
+  PIPEYARD_ASSIGN_OR_RETURN(const numa::Topology machine, numa::ReadTopology(numa::HostFiles()));
+  std::vector<numa::CpuId> cpus = CpusOfCpuset();
+  if (cpus.empty()) return machine;
+  return numa::Topology::Make(machine.nodes(), std::move(cpus), machine.is_emulated());
+}
+
 Judgement ObtainPlacement(settings::Variant& variant, CommandedPlacement& placement,
                           v1::WorkerResult& result) {
-  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  const Result<numa::Topology> host = HostToPlaceOn();
   if (!host.ok()) return Failed("engine_setup", host.status().message());
   Judgement judged = ResolvePlacement(*host, numa::HostFiles(), variant, placement, result);
   if (!judged.ok()) return judged;
@@ -265,10 +284,39 @@ Judgement CheckUserMemory(const CommandedPlacement& placement, const v1::WorkerR
   return {};
 }
 
+Unplaced::Unplaced(const CommandedPlacement& placement, numa::NumaKernel& kernel)
+    : placement_(placement), kernel_(kernel) {
+  if (placement_.is_emulated) return;
+  if (!placement_.cpus.empty()) static_cast<void>(SetAffinity(EveryCpu()));
+  if (placement_.memory) {
+    static_cast<void>(kernel_.SetTaskPolicy(numa::PolicyMode::kDefault, {}));
+  }
+}
+
+Unplaced::~Unplaced() { static_cast<void>(TakePlacement(placement_, kernel_)); }
+
+std::vector<numa::CpuId> CpusOfCpuset() {
+  const CpuSet held = MakeCpuSet({});
+  const CpuSet allowed = MakeCpuSet({});
+  if (held == nullptr || allowed == nullptr) return {};
+  if (::sched_getaffinity(0, CpuSetBytes(), held.get()) != 0) return {};
+  // The kernel cuts what is asked for down to the cpuset.
+  if (SetAffinity(EveryCpu()) != 0) return {};
+  const bool is_known = ::sched_getaffinity(0, CpuSetBytes(), allowed.get()) == 0;
+  static_cast<void>(::sched_setaffinity(0, CpuSetBytes(), held.get()));
+  std::vector<numa::CpuId> cpus;
+  for (numa::CpuId cpu = 0; is_known && cpu <= kMaxCpu; ++cpu) {
+    if (CPU_ISSET_S(static_cast<size_t>(cpu), CpuSetBytes(), allowed.get())) cpus.push_back(cpu);
+  }
+  return cpus;
+}
+
+bool PinThread(numa::CpuId cpu) { return SetAffinity({cpu}) == 0; }
+
 bool PinWorker(const CommandedPlacement& placement, int worker_index) {
   if (placement.is_emulated || !placement.is_per_worker || placement.cpus.empty()) return true;
   const size_t turn = static_cast<size_t>(worker_index) % placement.cpus.size();
-  return SetAffinity({placement.cpus[turn]}) == 0;
+  return PinThread(placement.cpus[turn]);
 }
 
 }  // namespace pipeyard::load

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <set>
 #include <string>
 
 namespace pipeyard::load {
@@ -29,16 +31,31 @@ CpuId CoreOf(CpuId cpu, const numa::Topology& topology, const numa::ReadFile& re
   return siblings.ok() && !siblings->empty() ? siblings->front() : cpu;
 }
 
+bool IsUsable(CpuId cpu, const numa::Topology& topology) {
+  if (topology.is_emulated()) return true;
+  const std::vector<CpuId>& usable = topology.host_cpus();
+  return std::binary_search(usable.begin(), usable.end(), cpu);
+}
+
+std::vector<CpuId> Usable(const std::vector<CpuId>& cpus, const numa::Topology& topology) {
+  std::vector<CpuId> usable;
+  std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(usable),
+               [&](CpuId cpu) { return IsUsable(cpu, topology); });
+  return usable;
+}
+
 Result<std::vector<CpuId>> CpusOfNodes(const std::vector<NodeId>& nodes,
                                        const numa::Topology& topology) {
   std::vector<CpuId> cpus;
   for (const NodeId id : nodes) {
     const numa::Node* const node = topology.Find(id);
     if (node == nullptr) return NoSuchNode(id, topology);
-    cpus.insert(cpus.end(), node->cpus.begin(), node->cpus.end());
+    const std::vector<CpuId> usable = Usable(node->cpus, topology);
+    cpus.insert(cpus.end(), usable.begin(), usable.end());
   }
   if (!cpus.empty()) return cpus;
-  return NotFound(fmt::format("no CPU belongs to nodes {}", numa::FormatNumberList(nodes)));
+  return NotFound(fmt::format("no CPU that may be used here belongs to nodes {}",
+                              numa::FormatNumberList(nodes)));
 }
 
 Result<std::vector<CpuId>> Existing(const std::vector<CpuId>& cpus,
@@ -48,16 +65,32 @@ Result<std::vector<CpuId>> Existing(const std::vector<CpuId>& cpus,
       return NotFound(fmt::format("there is no CPU {}; CPUs {} are there", cpu,
                                   numa::FormatNumberList(topology.cpus())));
     }
+    if (!IsUsable(cpu, topology)) {
+      return NotFound(fmt::format("CPU {} is outside of this process's cpuset, which has {}", cpu,
+                                  numa::FormatNumberList(topology.host_cpus())));
+    }
   }
   return cpus;
+}
+
+// The first of each core, in the order of `cpus`.
+std::vector<CpuId> FirstOfCores(const std::vector<CpuId>& cpus, const numa::Topology& topology,
+                                const numa::ReadFile& read) {
+  std::set<CpuId> cores;
+  std::vector<CpuId> firsts;
+  for (const CpuId cpu : cpus) {
+    if (cores.insert(CoreOf(cpu, topology, read)).second) firsts.push_back(cpu);
+  }
+  return firsts;
 }
 
 // Whole cores first, then their other hardware threads.
 std::vector<CpuId> CoresFirst(const std::vector<CpuId>& cpus, const numa::Topology& topology,
                               const numa::ReadFile& read) {
-  std::vector<CpuId> ordered = cpus;
-  std::stable_partition(ordered.begin(), ordered.end(),
-                        [&](CpuId cpu) { return CoreOf(cpu, topology, read) == cpu; });
+  std::vector<CpuId> ordered = FirstOfCores(cpus, topology, read);
+  const std::set<CpuId> firsts(ordered.begin(), ordered.end());
+  std::copy_if(cpus.begin(), cpus.end(), std::back_inserter(ordered),
+               [&](CpuId cpu) { return !firsts.contains(cpu); });
   return ordered;
 }
 
@@ -65,21 +98,14 @@ std::vector<CpuId> CoresFirst(const std::vector<CpuId>& cpus, const numa::Topolo
 std::vector<CpuId> Spread(const numa::Topology& topology, const numa::ReadFile& read) {
   std::vector<std::vector<CpuId>> of_nodes;
   for (const numa::Node& node : topology.nodes()) {
-    of_nodes.push_back(CoresFirst(node.cpus, topology, read));
+    of_nodes.push_back(CoresFirst(Usable(node.cpus, topology), topology, read));
   }
+  const size_t num_cpus = Usable(topology.cpus(), topology).size();
   std::vector<CpuId> cpus;
-  for (size_t round = 0; cpus.size() < topology.cpus().size(); ++round) {
+  for (size_t round = 0; cpus.size() < num_cpus; ++round) {
     for (const std::vector<CpuId>& of_node : of_nodes) {
       if (round < of_node.size()) cpus.push_back(of_node[round]);
     }
-  }
-  return cpus;
-}
-
-std::vector<CpuId> OnePerCore(const numa::Topology& topology, const numa::ReadFile& read) {
-  std::vector<CpuId> cpus;
-  for (const CpuId cpu : topology.cpus()) {
-    if (CoreOf(cpu, topology, read) == cpu) cpus.push_back(cpu);
   }
   return cpus;
 }
@@ -100,10 +126,10 @@ Result<std::vector<CpuId>> Choose(const settings::CpuText& text, const numa::Top
     case CpuTextKind::kSpread:
       return Spread(topology, read);
     case CpuTextKind::kOnePerCore:
-      return OnePerCore(topology, read);
+      return FirstOfCores(Usable(topology.cpus(), topology), topology, read);
     case CpuTextKind::kShare: {
-      const size_t wanted = topology.cpus().size() * static_cast<size_t>(text.percent) / 100;
-      std::vector<CpuId> cpus = topology.cpus();
+      std::vector<CpuId> cpus = Usable(topology.cpus(), topology);
+      const size_t wanted = cpus.size() * static_cast<size_t>(text.percent) / 100;
       cpus.resize(std::max<size_t>(1, wanted));
       return cpus;
     }

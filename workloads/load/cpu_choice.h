@@ -18,9 +18,10 @@ struct CpuChoice {
   bool is_per_worker = false;
 };
 
-// `read` is asked for the hardware threads of a core where the topology is the host's; a host that
-// does not say has one a core, and so has an emulated topology. Errors: kNotFound names the CPU,
-// the node or the role that the topology lacks and what it has.
+// Of the host only host_cpus() are chosen. `read` is asked for the hardware threads of a core where
+// the topology is the host's; a host that does not say has one a core, and so has an emulated
+// topology. Errors: kNotFound names the CPU, the node or the role that the topology lacks and what
+// it has.
 Result<CpuChoice> ChooseCpus(const settings::CpuText& text, const numa::Topology& topology,
                              const numa::ReadFile& read);
 

@@ -75,11 +75,26 @@ TEST(ChooseCpus, AHostThatDoesNotSayHasOneThreadACore) {
   EXPECT_TRUE(choice->is_per_worker);
 }
 
+TEST(ChooseCpus, StaysWithinTheCpuset) {
+  const Topology all = TwoNodesWithExpanders();
+  const Topology some = *Topology::Make(all.nodes(), {1, 4, 5, 6}, false);
+  const auto choose = [&](const std::string& text) {
+    return ChooseCpus(*settings::ParseCpuText(text), some, ReadSiblings);
+  };
+
+  EXPECT_THAT(choose("node0")->cpus, ElementsAre(1, 4, 5));
+  EXPECT_THAT(choose("50%cpus")->cpus, ElementsAre(1, 4));
+  // CPU 4 stands for the core of 0 and 4.
+  EXPECT_THAT(choose("one-per-core")->cpus, ElementsAre(1, 4, 6));
+  EXPECT_THAT(choose("spread")->cpus, ElementsAre(1, 6, 4, 5));
+  EXPECT_THAT(choose("0").status().message(), HasSubstr("outside of this process's cpuset"));
+}
+
 TEST(ChooseCpus, NamesWhatIsNotThere) {
   EXPECT_THAT(ErrorOf("8"), HasSubstr("no CPU 8; CPUs 0-7"));
   EXPECT_THAT(ErrorOf("node4"), HasSubstr("no node 4; nodes 0-3"));
-  EXPECT_THAT(ErrorOf("node2"), HasSubstr("no CPU belongs to nodes 2"));
-  EXPECT_THAT(ErrorOf("cxl-nodes"), HasSubstr("no CPU belongs to nodes 2-3"));
+  EXPECT_THAT(ErrorOf("node2"), HasSubstr("belongs to nodes 2"));
+  EXPECT_THAT(ErrorOf("cxl-nodes"), HasSubstr("belongs to nodes 2-3"));
 }
 
 TEST(NodesOfRole, AreByMemoryAndCpus) {

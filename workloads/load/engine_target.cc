@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/units.h"
+#include "workloads/load/commanded_placement.h"
 #include "workloads/load/cpu_choice.h"
 #include "workloads/load/engine_settings.h"
 #include "workloads/load/inert_switches.h"
@@ -168,6 +169,11 @@ Status ReadWeightsInto(const numa::Topology& topology, pipe::EngineConfig& confi
 Result<CpuChoice> CpuChoiceOf(const settings::Variant& variant, const numa::Topology& topology) {
   PIPEYARD_ASSIGN_OR_RETURN(const settings::CpuText text,
                             settings::ParseCpuText(variant.Text("placement.cpus")));
+  // Of the host this process has the CPUs that were commanded, and which worker is on which of them
+  // is commanded for each or not at all.
+  const bool is_per_worker = text.kind == settings::CpuTextKind::kSpread ||
+                             text.kind == settings::CpuTextKind::kOnePerCore;
+  if (!topology.is_emulated() && !is_per_worker) return CpuChoice();
   return ChooseCpus(text, topology, numa::HostFiles());
 }
 
@@ -257,11 +263,9 @@ Judgement EngineTarget::CheckPipeSize(int64_t pipe_bytes) {
 pipe::Worker& EngineTarget::Attach(int worker_index) {
   pipe::Worker& worker = engine_->worker(worker_index);
   if (pins_workers_) {
-    cpu_set_t set;
-    CPU_ZERO(&set);
-    CPU_SET(static_cast<size_t>(worker.host_cpu()), &set);
-    // Where it is refused the worker runs elsewhere: emulated times are modelled anyway.
-    static_cast<void>(::sched_setaffinity(0, sizeof(set), &set));
+    // Refused only where the CPU is gone from the cpuset, which CheckPlacement() at the end sees;
+    // emulated times are modelled anyway.
+    static_cast<void>(PinThread(worker.host_cpu()));
   }
   return worker;
 }

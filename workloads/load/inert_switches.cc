@@ -15,6 +15,7 @@ struct Reach {
   bool has_pipes = true;          // there are pipes
   bool has_writes = true;         // anybody writes to one
   bool is_charged = true;         // what it allocates is charged where accounting is on
+  bool has_allocations = true;    // takes pages while it is measured
   bool has_bulk = false;          // asks for several pages in one request itself
   bool has_faults = false;        // allocates for faults of a mapping
   bool has_single_pages = false;  // asks for single pages itself
@@ -44,6 +45,8 @@ Reach ReachOf(const settings::Variant& variant) {
     const bool is_page_path =
         is_measured && variant.target == "engine" && variant.Text("path") == "page";
     reach.has_faults = is_measured && !is_page_path;
+    reach.is_charged = is_measured;
+    reach.has_allocations = is_measured;
     reach.has_single_pages = is_page_path;
   }
   if (variant.values.count("message_bytes") != 0) {
@@ -89,7 +92,7 @@ EffectiveSwitches Reduce(const pipe::EngineConfig& config, const Reach& reach,
   EffectiveSwitches effective;
   effective.has_accounting = config.has_accounting && reach.is_charged;
   effective.memory_limit_bytes = effective.has_accounting ? config.memory_limit_bytes : 0;
-  effective.page_source = config.page_source;
+  if (reach.has_allocations) effective.page_source = config.page_source;
   if (reach.has_writes) {
     effective.page_cache = EffectiveCache(config.page_cache, reach, page_bytes);
     effective.wait_spin = config.wait_spin;

@@ -30,19 +30,23 @@ int64_t PagesOfRound(const KernelPolicy& policy) {
   return pages;
 }
 
-// Pages that lie where the policy has no page, or one too many.
-int64_t PagesElsewhere(const KernelPolicy& policy, const std::map<numa::NodeId, int64_t>& pages,
-                       int64_t total) {
-  int64_t elsewhere = 0;
+struct PagesAstray {
+  int64_t outside = 0;  // of the policy's nodes
+  int64_t surplus = 0;  // on a node that others were due on
+};
+
+PagesAstray CountAstray(const KernelPolicy& policy, const std::map<numa::NodeId, int64_t>& pages,
+                        int64_t total) {
+  PagesAstray astray;
   for (const auto& [node, count] : pages) {
     if (!policy.policy.nodes.Contains(node)) {
-      elsewhere += count;
+      astray.outside += count;
     } else if (IsInterleaving(policy.policy.mode)) {
       const int64_t due = total * WeightOf(policy, node) / PagesOfRound(policy);
-      elsewhere += std::max<int64_t>(count - due, 0);
+      astray.surplus += std::max<int64_t>(count - due, 0);
     }
   }
-  return elsewhere;
+  return astray;
 }
 
 // Of "Node 0 MemFree:  3470420 kB" lines, those that a new page can be had from.
@@ -118,15 +122,18 @@ std::vector<MemoryLimit> NodeMemoryLimits(const KernelPolicy& policy, const std:
 
 Judgement JudgeKernelPlacement(const KernelPolicy& policy,
                                const std::map<numa::NodeId, int64_t>& pages, int64_t unit_pages) {
-  if (policy.policy.nodes.IsEmpty()) return {};
+  const bool is_interleaving = IsInterleaving(policy.policy.mode);
+  // The preferred modes may go elsewhere by what they mean.
+  if (policy.policy.mode != PolicyMode::kBind && !is_interleaving) return {};
   int64_t total = 0;
   for (const auto& [node, count] : pages) total += count;
-  const int64_t elsewhere = PagesElsewhere(policy, pages, total);
-  const int64_t round = IsInterleaving(policy.policy.mode) ? PagesOfRound(policy) : 0;
-  if (elsewhere <= total / 100 + round * unit_pages) return {};
-  return Void("placement_not_obtained",
-              fmt::format("placement.memory {}: {} of {} pages lie on other nodes",
-                          memory::FormatPolicy(policy.policy), elsewhere, total));
+  const PagesAstray astray = CountAstray(policy, pages, total);
+  const int64_t rounding = is_interleaving ? total / 100 + PagesOfRound(policy) * unit_pages : 0;
+  if (astray.outside == 0 && astray.surplus <= rounding) return {};
+  return Void(
+      "placement_not_obtained",
+      fmt::format("placement.memory {}: {} of {} pages lie on other nodes",
+                  memory::FormatPolicy(policy.policy), astray.outside + astray.surplus, total));
 }
 
 Judgement KernelMapping::Map(size_t size_bytes, const KernelPolicy& policy, HugePages huge_pages,

@@ -47,9 +47,9 @@ void AddInertOfKernel(const settings::Variant& variant, v1::WorkerResult& result
 // `root` stands before the paths, for tests.
 std::vector<MemoryLimit> NodeMemoryLimits(const KernelPolicy& policy, const std::string& root = "");
 
-// void/placement_not_obtained where more pages lie elsewhere than the policy has them than
-// rounding explains: 1 % of all, and a round of interleaving in units of `unit_pages` (1, or a huge
-// page's).
+// void/placement_not_obtained where a page lies outside of the nodes of a `bind` or interleaving
+// policy, or where more of interleaving lie on one node than rounding explains: 1 % of all, and a
+// round in units of `unit_pages` (1, or a huge page's).
 Judgement JudgeKernelPlacement(const KernelPolicy& policy,
                                const std::map<numa::NodeId, int64_t>& pages, int64_t unit_pages);
 

@@ -10,6 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "workloads/load/commanded_placement.h"
+#include "workloads/numa/numa_kernel.h"
+
 namespace pipeyard::load {
 namespace {
 
@@ -44,8 +47,8 @@ Judgement Ended(const std::string& command, const std::string& how) {
 }  // namespace
 
 Judgement Pressure::Start(std::string_view preset, const std::string& search_path,
-                          const std::vector<std::string>& launcher,
-                          std::unique_ptr<Pressure>& pressure, v1::WorkerResult& result) {
+                          const Surroundings& surroundings, std::unique_ptr<Pressure>& pressure,
+                          v1::WorkerResult& result) {
   if (preset == "none") return {};
   const std::string program = FindProgram(search_path);
   if (program.empty()) {
@@ -57,12 +60,15 @@ Judgement Pressure::Start(std::string_view preset, const std::string& search_pat
   std::vector<std::string> command = {program};
   for (std::string& argument : ArgumentsOf(preset)) command.push_back(std::move(argument));
   SpawnOptions options;
-  options.argv = launcher;
+  options.argv = surroundings.launcher;
   options.argv.insert(options.argv.end(), command.begin(), command.end());
   options.environment = {"PATH=" + search_path, "LC_ALL=C"};
   options.new_process_group = false;
   std::unique_ptr<Pressure> started(new Pressure(fmt::format("{}", fmt::join(command, " "))));
-  Result<std::unique_ptr<Process>> process = Process::Spawn(options);
+  Result<std::unique_ptr<Process>> process = [&] {
+    const Unplaced unplaced(surroundings.placement, numa::SystemNumaKernel());
+    return Process::Spawn(options);
+  }();
   if (!process.ok()) {
     return Void("pressure_ended", "pressure: " + std::string(process.status().message()));
   }

@@ -16,12 +16,12 @@
 #include <string>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "base/process.h"
 #include "base/units.h"
 #include "pipeyard/v1/worker.pb.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/surroundings.h"
 
 namespace pipeyard::load {
 
@@ -31,11 +31,12 @@ class Pressure {
   static constexpr Nanos kLead = Seconds(1);
 
   // Starts what `preset` names and waits for kLead; "none" starts nothing. `search_path` is where
-  // the program is looked for (PATH); `launcher` as of Surroundings. Says in `result` what was run.
+  // the program is looked for (PATH); the launcher of `surroundings` stands before it, and its
+  // placement is the load's alone. Says in `result` what was run.
   // not_applicable/program_missing names the package; void/pressure_ended: it ended at once.
   static Judgement Start(std::string_view preset, const std::string& search_path,
-                         const std::vector<std::string>& launcher,
-                         std::unique_ptr<Pressure>& pressure, v1::WorkerResult& result);
+                         const Surroundings& surroundings, std::unique_ptr<Pressure>& pressure,
+                         v1::WorkerResult& result);
 
   Pressure(const Pressure&) = delete;
   Pressure& operator=(const Pressure&) = delete;

@@ -9,9 +9,9 @@
 //   void Finish(Task&)                      gives back what the task holds
 //   void Interrupt()                        by the owner, at any time: a waiting task returns EINTR
 //   Counts ReadCounts() const               what is not the tasks' own
-//   using Tally = ...;                      SHARED, zero is empty: what operations of a task came
-//   to void ReadTally(const Task&, Tally&)     since the task's start; in the task's thread or
-//   process Counts CountsOf(std::span<const Tally>) by task: what each counted in the window
+//   using Tally = ...;                      SHARED, zero is empty: what a task's operations did
+//   void ReadTally(const Task&, Tally&)     since the task's start; in its thread or process
+//   Counts CountsOf(std::span<const Tally>) by task: what each counted in the window
 //
 // Private to workloads/load. Thread safety: RunRateLoops is called by one thread.
 #pragma once

@@ -17,12 +17,12 @@ namespace {
 
 class TransferLoad {
  public:
-  // `result` outlives it.
+  // `surroundings` and `result` outlive it.
   TransferLoad(const TransferParameters& parameters, std::string pressure,
-               std::vector<std::string> launcher, v1::WorkerResult& result)
+               const Surroundings& surroundings, v1::WorkerResult& result)
       : parameters_(parameters),
         pressure_(std::move(pressure)),
-        launcher_(std::move(launcher)),
+        surroundings_(surroundings),
         result_(result) {}
 
   int num_workers() const { return parameters_.writers + parameters_.readers; }
@@ -34,7 +34,7 @@ class TransferLoad {
   Judgement Run(const std::shared_ptr<Pipes>& pipes, Watch watch) {
     std::unique_ptr<Pressure> pressure;
     const Judgement pressed =
-        Pressure::Start(pressure_, SearchPath(), launcher_, pressure, result_);
+        Pressure::Start(pressure_, SearchPath(), surroundings_, pressure, result_);
     if (!pressed.ok()) return pressed;
     Judgement ran =
         RunTransferLoops(parameters_, pipes, numbers_, placements_, {}, std::move(watch));
@@ -60,7 +60,7 @@ class TransferLoad {
 
   TransferParameters parameters_;
   const std::string pressure_;
-  const std::vector<std::string> launcher_;
+  const Surroundings& surroundings_;
   v1::WorkerResult& result_;
   TransferNumbers numbers_;
   std::vector<BufferPlacement> placements_;
@@ -113,9 +113,9 @@ TransferParameters TransferParametersOf(const settings::Variant& variant) {
 
 Judgement RunTransfer(const settings::Variant& variant, const Surroundings& surroundings,
                       v1::WorkerResult& result) {
-  return RunPipeAttempt(TransferLoad(TransferParametersOf(variant), variant.Text("pressure"),
-                                     surroundings.launcher, result),
-                        variant, surroundings, result);
+  return RunPipeAttempt(
+      TransferLoad(TransferParametersOf(variant), variant.Text("pressure"), surroundings, result),
+      variant, surroundings, result);
 }
 
 }  // namespace pipeyard::load

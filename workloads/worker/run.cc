@@ -79,6 +79,12 @@ v1::WorkerResult RunPlacedCommand(const v1::WorkerRequest& request, settings::Va
   load::Judgement obtained = load::ObtainPlacement(variant, placement, resolved);
   v1::WorkerResult result =
       obtained.ok() ? RunCommand(request.command(), request.attempt_id()) : ResultOf(obtained);
+  if (result.outcome() == v1::OUTCOME_OK) {
+    const load::Judgement held = load::CheckPlacement(placement, numa::SystemNumaKernel());
+    result.set_outcome(held.outcome);
+    result.set_reason_code(held.reason_code);
+    result.set_reason_text(held.reason_text);
+  }
   result.mutable_resolved()->MergeFrom(resolved.resolved());
   return result;
 }
@@ -131,7 +137,7 @@ Result<v1::WorkerResult> RunRequest(const v1::WorkerRequest& request, MonotonicT
 
 void TakePlacementOf(const v1::WorkerRequest& request) {
   Result<settings::Variant> variant = settings::FromProto(request.variant());
-  const Result<numa::Topology> host = numa::ReadTopology(numa::HostFiles());
+  const Result<numa::Topology> host = load::HostToPlaceOn();
   if (!variant.ok() || !host.ok()) return;
   load::CommandedPlacement placement;
   v1::WorkerResult unused;

@@ -13,6 +13,7 @@
 #include <iterator>
 #include <memory>
 #include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -20,6 +21,8 @@
 #include "base/env.h"
 #include "base/printable.h"
 #include "base/process.h"
+#include "base/shell.h"
+#include "base/units.h"
 #include "workloads/commands/command_request.h"
 #include "workloads/commands/read_rules.h"
 #include "workloads/load/judgement.h"
@@ -32,8 +35,10 @@ using load::Failed;
 using load::Judgement;
 using load::NotApplicable;
 
-// The agent's trial_timeout ends a longer one.
-constexpr Nanos kForEver = Minutes(8 * 24 * 60);
+// Of the program's outputs together, on the agent's disk. The rules read less.
+constexpr int64_t kMaxWrittenBytes = int64_t{256} << 20;
+// Far from costing CPU time, near enough for a disk. The agent's trial_timeout ends the wait.
+constexpr Nanos kLookAtOutputEach = Seconds(1);
 // Of each stream; the agent keeps 64 KiB of ours, with the result's text behind it.
 constexpr size_t kRepeatedBytes = size_t{48} << 10;
 // Of stderr in a reason.
@@ -73,13 +78,18 @@ std::vector<pid_t> Children() {
 
 // Kills what outlived the program, in whatever process group or session it hides. Returns how many.
 size_t KillDescendants() {
-  size_t num_killed = 0;
+  // Those that ended by themselves before.
+  while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+  }
+  std::set<pid_t> killed;
   const MonotonicTime deadline = SystemClock().Now() + kKillPatience;
   for (;;) {
     const std::vector<pid_t> children = Children();
     for (const pid_t pid : children) ::kill(pid, SIGKILL);
-    while (::waitpid(-1, nullptr, WNOHANG) > 0) ++num_killed;
-    if (children.empty() || SystemClock().Now() >= deadline) return num_killed;
+    killed.insert(children.begin(), children.end());
+    while (::waitpid(-1, nullptr, WNOHANG) > 0) {
+    }
+    if (children.empty() || SystemClock().Now() >= deadline) return killed.size();
     const timespec pause{0, kLookAgainAfter.count()};
     ::nanosleep(&pause, nullptr);
   }
@@ -146,6 +156,38 @@ Judgement FillMetrics(const std::vector<commands::ReadRule>& rules, const Progra
   return Failed("missing_metric", lacking);
 }
 
+// As a shell would read it back.
+std::string QuotedLine(const v1::CommandToRun& command) {
+  std::string line;
+  for (const std::string& argument : command.arguments()) {
+    line += (line.empty() ? "" : " ") + ShellQuoted(argument);
+  }
+  return line;
+}
+
+int64_t WrittenBytes(const Files& files, const std::string& folder) {
+  int64_t bytes = 0;
+  for (const std::string& path :
+       {files.standard_output, files.standard_error, commands::OutputPath(folder)}) {
+    const Result<uint64_t> size = PosixEnv().FileSize(path);
+    if (size.ok()) bytes += static_cast<int64_t>(*size);
+  }
+  return bytes;
+}
+
+// nullopt where the program was killed because it fills the disk with what nobody will read.
+Result<std::optional<ExitStatus>> AwaitEnd(Process& process, const Files& files,
+                                           const std::string& folder) {
+  for (;;) {
+    Result<std::optional<ExitStatus>> exit = process.Wait(kLookAtOutputEach);
+    if (!exit.ok() || exit->has_value()) return exit;
+    if (WrittenBytes(files, folder) <= kMaxWrittenBytes) continue;
+    static_cast<void>(process.Kill(SIGKILL));
+    static_cast<void>(process.Wait(kKillPatience));
+    return std::optional<ExitStatus>();
+  }
+}
+
 // By `launch`, so that the program dies with this process.
 Judgement Spawn(const v1::CommandToRun& command, const Files& files, const std::string& attempt_id,
                 std::unique_ptr<Process>& process) {
@@ -187,6 +229,10 @@ Judgement Run(const v1::CommandToRun& command, const std::string& attempt_id,
   program.set_name("program_sha256");
   program.set_as_written(command.arguments(0));
   program.set_resolved(command.program_sha256());
+  v1::ResolvedValue& line = *result.add_resolved();
+  line.set_name("command_line");
+  line.set_as_written(command.name());
+  line.set_resolved(QuotedLine(command));
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
     return Failed("internal", ErrnoStatus("prctl PR_SET_CHILD_SUBREAPER", errno).message());
   }
@@ -194,11 +240,14 @@ Judgement Run(const v1::CommandToRun& command, const std::string& attempt_id,
   std::unique_ptr<Process> process;
   const MonotonicTime started = SystemClock().Now();
   if (Judgement spawned = Spawn(command, files, attempt_id, process); !spawned.ok()) return spawned;
-  const Result<std::optional<ExitStatus>> exit = process->Wait(kForEver);
+  const Result<std::optional<ExitStatus>> exit = AwaitEnd(*process, files, folder);
   const Nanos wall_time = SystemClock().Now() - started;
   const size_t num_left = KillDescendants();
   if (!exit.ok()) return Failed("internal", exit.status().message());
-  if (!exit->has_value()) return Failed("hung", command.name() + " does not end");
+  if (!exit->has_value()) {
+    return Failed("output_limit", fmt::format("{} wrote more than {}; it was killed",
+                                              command.name(), FormatBytes(kMaxWrittenBytes)));
+  }
   AddCounter(result, "wall_time", "ns", wall_time.count());
   AddCounter(result, "user_time", "ns", (*exit)->user_time.count());
   AddCounter(result, "system_time", "ns", (*exit)->system_time.count());

@@ -96,9 +96,11 @@ TEST_F(RunCommandTest, AMetricInItsBaseUnitAndWhatIsAlwaysRecorded) {
   EXPECT_GE(Counter(result, "user_time"), 0);
   EXPECT_GE(Counter(result, "system_time"), 0);
   EXPECT_EQ(Counter(result, "exit_status"), 0);
-  ASSERT_EQ(result.resolved_size(), 1);
+  ASSERT_EQ(result.resolved_size(), 2);
   EXPECT_EQ(result.resolved(0).as_written(), "/bin/sh");
   EXPECT_EQ(result.resolved(0).resolved(), "0123");
+  EXPECT_EQ(result.resolved(1).name(), "command_line");
+  EXPECT_THAT(result.resolved(1).resolved(), ::testing::StartsWith("/bin/sh -c '"));
   EXPECT_THAT(testing::ReadFile(folder_ + "/stdout"), HasSubstr("ops: 2.5\n"));
   EXPECT_THAT(testing::ReadFile(folder_ + "/stderr"), HasSubstr("starting\n"));
 }

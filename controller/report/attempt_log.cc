@@ -17,7 +17,7 @@ std::string EndOf(const v1::Attempt& attempt) {
   if (attempt.outcome().empty()) return "running";
   std::string text = Printable(attempt.outcome());
   if (!attempt.reason().empty()) text += " (" + Printable(attempt.reason()) + ")";
-  return text + " after " + FormatDuration(Nanos(attempt.elapsed_ns()));
+  return text + " after " + FormatQuantity(static_cast<double>(attempt.elapsed_ns()), "ns");
 }
 
 std::string LinesOf(std::string_view data) {

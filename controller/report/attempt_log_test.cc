@@ -44,7 +44,7 @@ TEST(LogText, KeepsLinesAndEscapesWhatMovesTheCursor) {
   value.set_resolved("0");
 
   EXPECT_EQ(LogText(log),
-            "vera/aa11/3 attempt 2 (a2): failed (hung: no part of a message arrived) after 2s\n"
+            "vera/aa11/3 attempt 2 (a2): failed (hung: no part of a message arrived) after 2 s\n"
             "placement.cpus: 50%cpus became 0\n"
             "--- stderr, without its first 2KiB\n"
             "one\ttab\n"

@@ -82,6 +82,8 @@ TEST(CommandFile, TellsWhatIsWrongAndWhere) {
        "f:5:56: read.ops.unit: 'ops' is unknown; one of"},
       {Replaced(kGood, "unit: 1/s, ", ""), "read.ops.unit: the key is missing"},
       {Replaced(kGood, "(\\S+)", "\\S+"), "has 0 captures; exactly one (...)"},
+      {Replaced(kGood, "(\\S+)", "(a{1,255}){1,255}{1,255}"), "repeats more than 1000 times"},
+      {Replaced(kGood, "(\\S+)", "(a*)*\\1b"), "has a back-reference"},
       {Replaced(kGood, "json: .lat.p99", "json: lat"), "read.p99.json: 'lat' is no path"},
       {Replaced(kGood, "json: .lat.p99, ", ""), "read.p99: 0 of regex, json and yaml"},
       {Replaced(kGood, "from: file", "from: disk"), "read.p99.from: 'disk' is not one"},

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <regex.h>
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 
@@ -50,6 +51,41 @@ class Regex {
   regex_t compiled_{};
   int error_;
 };
+
+// Before it is compiled: the library repeats {m,n} by copying, one inside another by the product,
+// and follows a back-reference for ever.
+Status CheckCost(std::string_view pattern) {
+  constexpr uint64_t kMostRepeats = 1000;
+  uint64_t repeats = 1;
+  for (size_t at = 0; at < pattern.size(); ++at) {
+    if (pattern[at] == '\\') {
+      ++at;
+      if (at < pattern.size() && pattern[at] >= '1' && pattern[at] <= '9') {
+        return InvalidArgument(
+            fmt::format("'{}' has a back-reference (\\{}), which may take for ever; none was meant",
+                        pattern, pattern[at]));
+      }
+    } else if (pattern[at] == '{') {
+      uint64_t largest = 0;
+      uint64_t number = 0;
+      for (++at; at < pattern.size() && pattern[at] != '}'; ++at) {
+        const bool is_digit = pattern[at] >= '0' && pattern[at] <= '9';
+        number = is_digit
+                     ? std::min<uint64_t>(number * 10 + static_cast<uint64_t>(pattern[at] - '0'),
+                                          kMostRepeats + 1)
+                     : 0;
+        largest = std::max(largest, number);
+      }
+      repeats *= std::max<uint64_t>(largest, 1);
+      if (repeats > kMostRepeats) {
+        return InvalidArgument(
+            fmt::format("'{}' repeats more than {} times by its {{m,n}} taken together", pattern,
+                        kMostRepeats));
+      }
+    }
+  }
+  return Status::Ok();
+}
 
 Result<double> NumberByRegex(const ReadRule& rule, std::string_view text) {
   const Regex regex(rule.pattern);
@@ -146,6 +182,7 @@ Status CheckPattern(ReadRule::Kind kind, const std::string& pattern) {
   if (kind != ReadRule::Kind::kRegex) return ParsePath(pattern).status();
   if (pattern.empty()) return InvalidArgument("is empty; an expression was meant");
   PIPEYARD_RETURN_IF_ERROR(CheckDialect(pattern));
+  PIPEYARD_RETURN_IF_ERROR(CheckCost(pattern));
   const Regex regex(pattern);
   if (!regex.ok()) {
     return InvalidArgument(

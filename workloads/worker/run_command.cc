@@ -1,12 +1,15 @@
 #include "workloads/worker/run_command.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <signal.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <ctime>
 #include <fstream>
@@ -102,19 +105,33 @@ void AddCounter(v1::WorkerResult& result, const char* name, const char* unit, in
   counter.set_value(value);
 }
 
-// Empty where it cannot be read; the rules say so then.
+// Empty where it cannot be read; the rules say so then. The program may have put anything in the
+// file's place: a pipe would wait for ever, a device would never end.
 std::string ReadOrEmpty(const std::string& path) {
-  Result<uint64_t> size = PosixEnv().FileSize(path);
-  if (!size.ok()) return {};
-  if (*size <= commands::kMaxOutputBytes) {
-    Result<std::string> text = PosixEnv().ReadFile(path);
-    return text.ok() ? *std::move(text) : std::string();
+  const int fd = ::open(path.c_str(), O_RDONLY | O_NONBLOCK | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY);
+  if (fd < 0) return {};
+  struct stat status {};
+  std::string text;
+  if (::fstat(fd, &status) == 0 && S_ISREG(status.st_mode)) {
+    // One byte over the limit is refused by the rules without holding the rest.
+    text.resize(std::min(static_cast<size_t>(status.st_size), commands::kMaxOutputBytes + 1));
+    size_t size = 0;
+    while (size < text.size()) {
+      const ssize_t count = ::read(fd, text.data() + size, text.size() - size);
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) break;
+      size += static_cast<size_t>(count);
+    }
+    text.resize(size);
   }
-  // One byte over the limit is refused by the rules without holding the rest.
-  std::string text(commands::kMaxOutputBytes + 1, '\0');
-  std::ifstream file(path, std::ios::binary);
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
+  ::close(fd);
   return text;
+}
+
+// Nothing else than a file counts as one.
+bool IsRegularFile(const std::string& path) {
+  struct stat status {};
+  return ::lstat(path.c_str(), &status) == 0 && S_ISREG(status.st_mode);
 }
 
 ProgramOutput Collect(const Files& files, const std::string& folder) {
@@ -122,7 +139,7 @@ ProgramOutput Collect(const Files& files, const std::string& folder) {
   output.standard_output = ReadOrEmpty(files.standard_output);
   output.standard_error = ReadOrEmpty(files.standard_error);
   const std::string path = commands::OutputPath(folder);
-  if (PosixEnv().Exists(path)) output.file = ReadOrEmpty(path);
+  if (IsRegularFile(path)) output.file = ReadOrEmpty(path);
   return output;
 }
 

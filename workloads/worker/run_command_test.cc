@@ -126,6 +126,18 @@ TEST_F(RunCommandTest, EachWayToFailHasItsReason) {
   }
 }
 
+TEST_F(RunCommandTest, WhatIsNoFileInThePlaceOfItsOutputIsNotRead) {
+  for (const char* const put : {"rm -f program.stdout; mkfifo program.stdout",
+                                "rm -f program.stdout; ln -s /dev/zero program.stdout"}) {
+    const v1::WorkerResult result = Run(Request(put));
+
+    EXPECT_EQ(result.outcome(), v1::OUTCOME_FAILED) << put;
+    EXPECT_EQ(result.reason_code(), "missing_metric");
+    // An attempt has a folder of its own.
+    ASSERT_EQ(::unlink((folder_ + "/program.stdout").c_str()), 0);
+  }
+}
+
 TEST_F(RunCommandTest, AMissingProgramIsNotApplicable) {
   v1::WorkerRequest request = Request("");
   request.mutable_command()->set_arguments(0, "/nope/bench");

@@ -150,7 +150,7 @@ Result<Agent::Finish> Serve(const AgentFlags& flags, SignalWatcher& signals) {
       commands::CommandFolder::Read(env, flags.commands_folder);
   LogCommands(flags, commands);
 
-  commands::ProgramHashes hashes(env);
+  commands::ProgramHashes hashes;
   const host::HostFactsReport report = ReadFacts(commands, hashes);
   for (const std::string& problem : report.problems) Log(LogLevel::kWarning, "host", "{}", problem);
 

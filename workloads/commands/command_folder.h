@@ -61,11 +61,9 @@ Result<std::string> HashProgram(const std::string& path);
 // Hashes that need no second reading of a file that is still the same: by inode, size and time of
 // change. For facts, which are told again and again; what runs is always hashed anew.
 //
-// Thread safety: thread-compatible. Ownership: borrows the Env.
+// Thread safety: thread-compatible.
 class ProgramHashes {
  public:
-  explicit ProgramHashes(Env& env) : env_(env) {}
-
   // As HashProgram().
   Result<std::string> Hash(const std::string& path);
 
@@ -75,7 +73,6 @@ class ProgramHashes {
     std::string hash;
   };
 
-  Env& env_;
   std::map<std::string, Known> known_;  // by path
 };
 

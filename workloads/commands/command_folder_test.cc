@@ -84,7 +84,7 @@ TEST_F(CommandFolderTest, FactsAreShortAndOfOneLineWhateverTheFolderIsCalled) {
   const std::string folder = path_ + "/a\xff\nb" + std::string(200, 'x');
   ASSERT_TRUE(PosixEnv().CreateDirs(folder).ok());
   ASSERT_TRUE(PosixEnv().WriteFileAtomic(folder + "/bad.yaml", "bad: [").ok());
-  ProgramHashes hashes(PosixEnv());
+  ProgramHashes hashes;
 
   const std::map<std::string, std::string> facts =
       CommandFacts(CommandFolder::Read(PosixEnv(), folder), hashes);
@@ -106,7 +106,7 @@ TEST_F(CommandFolderTest, FactsTellSignatureProgramAndWhatIsMissing) {
   Write("gone.yaml", "gone: { argv: [/nope/gone], package: gone-tools }");
   Write("bad.yaml", "bad: { argv: [x/y] }");
 
-  ProgramHashes hashes(PosixEnv());
+  ProgramHashes hashes;
   const std::map<std::string, std::string> facts = CommandFacts(Read(), hashes);
 
   EXPECT_EQ(facts.at("command.good"), "n:int:0..9223372036854775807=1");
@@ -122,7 +122,7 @@ TEST_F(CommandFolderTest, FactsTellSignatureProgramAndWhatIsMissing) {
 TEST_F(CommandFolderTest, AProgramThatChangedIsHashedAnew) {
   const std::string path = path_ + "/program";
   Write("program", "one");
-  ProgramHashes hashes(PosixEnv());
+  ProgramHashes hashes;
   const std::string before = hashes.Hash(path).value();
   EXPECT_EQ(hashes.Hash(path).value(), before);
 

@@ -4,8 +4,10 @@
 # ratio is the median over interleaved rounds of ours / theirs, ci95 its order-statistic interval, n the rounds;
 # ours and theirs are the medians. Everything else goes to stderr.
 #
-#   ./tests/bench.sh [engine|controller|analysis] [--json FILE] [--rounds N] [--duration-ms N] [--only TEXT] [--seed N]
+#   ./tests/bench.sh [engine|workloads|controller|analysis] [--json FILE] [--rounds N] [--duration-ms N] [--only TEXT] [--seed N]
 #
+# engine: the engine beside pipe(2), hackbench and malloc. workloads: each workload on target kernel beside an independent program
+# that does the same (hackbench, and plain loops in tests/bench/*_peer.c); both ought to agree.
 # Installs what is missing and builds build/release (optimized) and the peers first. Nothing else should run on the machine meanwhile.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."

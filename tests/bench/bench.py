@@ -13,8 +13,9 @@ from types import SimpleNamespace
 
 import engine
 import measures
+import workloads
 
-GROUPS = {"engine": engine.rows}
+GROUPS = {"engine": engine.rows, "workloads": workloads.rows}
 WITHOUT_MEASURES = ("controller", "analysis")
 
 

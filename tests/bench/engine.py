@@ -14,10 +14,10 @@ def transfer_rows(folders, duration_ms):
     def peer(message_bytes, pipe_bytes, writers=1, readers=1):
         return Program("pipe(2), pipe_peer", [f"{folders.bench}/pipe_peer", writers, readers, message_bytes, pipe_bytes, WARMUP_MS, duration_ms])
 
-    def ours(message_bytes, pipe_bytes, target="engine", writers=1, readers=1, **switches):
+    def ours(message_bytes, pipe_bytes, writers=1, readers=1, **switches):
         settings = {"writers": writers, "readers": readers, "message_bytes": f"{message_bytes}B", "pipe_bytes": f"{pipe_bytes}B",
                     "warmup": f"{WARMUP_MS}ms", "duration": f"{duration_ms}ms", **{f"engine.{name}": value for name, value in switches.items()}}
-        return Attempt(folders, "transfer", target, "throughput", settings)
+        return Attempt(folders, "transfer", "engine", "throughput", settings)
 
     large, small = (65536, 1 << 20), (4096, 65536)
     one, two, four_kib = peer(*large), peer(*large, writers=2), peer(*small)
@@ -30,9 +30,6 @@ def transfer_rows(folders, duration_ms):
     yield Comparison(f"transfer 4 KiB x 64 KiB, 1w1r, wait_spin {SPIN}", four_kib, ours(*small, wait_spin=SPIN), "B/s", ">= 3")
     yield Comparison("transfer 64 KiB x 1 MiB, 1w1r, prealloc", one, ours(*large, page_cache="prealloc"), "B/s")
     yield Comparison("transfer 64 KiB x 1 MiB, 2w1r", two, ours(*large, writers=2), "B/s")
-    # The workload itself on pipe(2): what its loops add to the plain ones.
-    yield Comparison("transfer on target kernel, 1w1r", one, ours(*large, target="kernel"), "B/s", "1")
-    yield Comparison("transfer on target kernel, 2w1r", two, ours(*large, target="kernel", writers=2), "B/s", "1")
 
 
 def messaging_rows(folders, _duration_ms):

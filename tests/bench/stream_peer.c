@@ -26,7 +26,7 @@ static double now(void)
 	return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
 }
 
-static void read_all(const uint64_t *a, size_t n)
+static __attribute__((noinline)) void read_all(const uint64_t *a, size_t n)
 {
 	uint64_t sum = 0;
 	for (size_t i = 0; i < n; i++)
@@ -34,13 +34,13 @@ static void read_all(const uint64_t *a, size_t n)
 	result = sum;
 }
 
-static void copy(double *restrict a, const double *restrict b, size_t n)
+static __attribute__((noinline)) void copy(double *restrict a, const double *restrict b, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] = b[i];
 }
 
-static void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t n)
+static __attribute__((noinline)) void triad(double *restrict a, const double *restrict b, const double *restrict c, size_t n)
 {
 	for (size_t i = 0; i < n; i++)
 		a[i] = b[i] + 3.0 * c[i];

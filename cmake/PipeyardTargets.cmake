@@ -1,7 +1,8 @@
 # pipeyard_library(NAME SOURCES a.cc ... [DEPS target ...] [NO_EXCEPTIONS])
 # pipeyard_program(NAME SOURCES main.cc ... [DEPS target ...])      -> ${CMAKE_BINARY_DIR}/bin/NAME
-# pipeyard_test(NAME SOURCES a_test.cc ... [DEPS target ...] [LABELS label ...] [TIMEOUT seconds])
+# pipeyard_test(NAME SOURCES a_test.cc ... [DEPS target ...] [LABELS label ...] [TIMEOUT seconds] [PURE])
 #   One program a room; each TEST is one ctest. Every *_test.cc of the tree must be named in one of these, else configuring fails.
+#   PURE: of functions without threads, shared memory or state: not built for ThreadSanitizer, which has nothing to see there.
 # pipeyard_fuzzer(NAME SOURCES a_fuzz.cc ... DEPS target ... RUNS n MAX_LENGTH bytes)
 #   With PIPEYARD_FUZZ only: a libFuzzer program and a ctest of n runs from the committed corpus (the folder's corpus/), always with the same seed,
 #   or with PIPEYARD_SEED. New inputs are kept in ${CMAKE_BINARY_DIR}/corpus/NAME: copy those worth keeping.
@@ -54,7 +55,14 @@ function(pipeyard_test name)
   if(NOT PIPEYARD_BUILD_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "PURE" "TIMEOUT" "SOURCES;DEPS;LABELS" ${ARGN})
+  foreach(source ${ARG_SOURCES})
+    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
+    set_property(GLOBAL APPEND PROPERTY PIPEYARD_TEST_SOURCES ${source})
+  endforeach()
+  if(ARG_PURE AND PIPEYARD_SANITIZE MATCHES "thread")
+    return()
+  endif()
   add_executable(${name} ${ARG_SOURCES})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/tests)
   target_link_libraries(${name} PRIVATE pipeyard_options ${ARG_DEPS} GTest::gmock GTest::gtest_main)
@@ -72,10 +80,6 @@ function(pipeyard_test name)
     list(APPEND properties LABELS ${ARG_LABELS})
   endif()
   gtest_discover_tests(${name} NO_PRETTY_VALUES DISCOVERY_MODE PRE_TEST TEST_PREFIX ${name}. PROPERTIES ${properties})
-  foreach(source ${ARG_SOURCES})
-    cmake_path(ABSOLUTE_PATH source BASE_DIRECTORY ${CMAKE_CURRENT_SOURCE_DIR} NORMALIZE)
-    set_property(GLOBAL APPEND PROPERTY PIPEYARD_TEST_SOURCES ${source})
-  endforeach()
 endfunction()
 
 function(pipeyard_fuzzer name)

@@ -58,11 +58,16 @@ std::string WorkerLine(const settings::Variant& variant) {
   return line + "\n";
 }
 
+const v1::ResolvedValue* Find(const v1::AttemptLog& log, std::string_view name) {
+  for (const v1::ResolvedValue& value : log.resolved()) {
+    if (value.name() == name) return &value;
+  }
+  return nullptr;
+}
+
 std::optional<std::string> Resolved(const v1::AttemptLog& log, const settings::Variant& variant,
                                     const std::string& name) {
-  for (const v1::ResolvedValue& value : log.resolved()) {
-    if (value.name() == name) return value.resolved();
-  }
+  if (const v1::ResolvedValue* const value = Find(log, name)) return value->resolved();
   const std::string& written = variant.Text(name);
   return written.empty() ? std::nullopt : std::optional(written);
 }
@@ -123,13 +128,6 @@ std::string HackbenchPart(const v1::AttemptLog& log, const settings::Variant& va
                             variant.Text("workers") == "threads" ? "-T" : "-P",
                             variant.Integer("groups"), variant.Integer("fds"),
                             variant.Integer("message_bytes"), Loops(log, variant));
-}
-
-const v1::ResolvedValue* Find(const v1::AttemptLog& log, std::string_view name) {
-  for (const v1::ResolvedValue& value : log.resolved()) {
-    if (value.name() == name) return &value;
-  }
-  return nullptr;
 }
 
 // The program itself, as the host's agent resolved it.

@@ -1,11 +1,10 @@
 #include "workloads/load/commanded_placement.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <map>
-#include <memory>
 #include <numeric>
 #include <string>
 #include <utility>
@@ -13,50 +12,19 @@
 #include "proto/settings/node_role.h"
 #include "workloads/load/cpu_choice.h"
 #include "workloads/load/engine_settings.h"
+#include "workloads/load/result_fields.h"
 #include "workloads/memory/weight_table.h"
+#include "workloads/numa/affinity.h"
 
 namespace pipeyard::load {
 namespace {
 
 constexpr char kCpus[] = "placement.cpus";
 constexpr char kMemory[] = "placement.memory";
-// The highest CPU number that Linux can be built for (CONFIG_NR_CPUS of x86-64).
-constexpr int kMaxCpu = 8191;
-
-struct FreeCpuSet {
-  void operator()(cpu_set_t* set) const { CPU_FREE(set); }
-};
-using CpuSet = std::unique_ptr<cpu_set_t, FreeCpuSet>;
-size_t CpuSetBytes() { return CPU_ALLOC_SIZE(kMaxCpu + 1); }
-
-CpuSet MakeCpuSet(const std::vector<numa::CpuId>& cpus) {
-  CpuSet set(CPU_ALLOC(kMaxCpu + 1));
-  if (set == nullptr) return set;
-  CPU_ZERO_S(CpuSetBytes(), set.get());
-  for (const numa::CpuId cpu : cpus) {
-    CPU_SET_S(static_cast<size_t>(cpu), CpuSetBytes(), set.get());
-  }
-  return set;
-}
-
-int SetAffinity(const std::vector<numa::CpuId>& cpus) {
-  const CpuSet set = MakeCpuSet(cpus);
-  if (set == nullptr) return ENOMEM;
-  return ::sched_setaffinity(0, CpuSetBytes(), set.get()) == 0 ? 0 : errno;
-}
-
 std::vector<numa::CpuId> EveryCpu() {
-  std::vector<numa::CpuId> cpus(kMaxCpu + 1);
+  std::vector<numa::CpuId> cpus(numa::kMaxCpu + 1);
   std::iota(cpus.begin(), cpus.end(), 0);
   return cpus;
-}
-
-void AddResolved(std::string_view name, const std::string& as_written, std::string resolved,
-                 v1::WorkerResult& result) {
-  v1::ResolvedValue& value = *result.add_resolved();
-  value.set_name(std::string(name));
-  value.set_as_written(as_written);
-  value.set_resolved(std::move(resolved));
 }
 
 // Each node role of a policy's list as the numbers it stands for.
@@ -197,7 +165,7 @@ Judgement ResolvePlacement(const numa::Topology& host, const numa::ReadFile& rea
 Judgement TakePlacement(const CommandedPlacement& placement, numa::NumaKernel& kernel) {
   if (placement.is_emulated) return {};
   if (!placement.cpus.empty()) {
-    if (const int error = SetAffinity(placement.cpus); error != 0) {
+    if (const int error = numa::SetAffinity(placement.cpus); error != 0) {
       return NotObtained(kCpus, "sched_setaffinity: " + ErrnoText(error));
     }
   }
@@ -216,13 +184,11 @@ Judgement TakePlacement(const CommandedPlacement& placement, numa::NumaKernel& k
 Judgement CheckPlacement(const CommandedPlacement& placement, numa::NumaKernel& kernel) {
   if (placement.is_emulated) return {};
   if (!placement.cpus.empty()) {
-    const CpuSet wanted = MakeCpuSet(placement.cpus);
-    const CpuSet held = MakeCpuSet({});
-    if (wanted == nullptr || held == nullptr) return Failed("no_memory", "no room for a CPU set");
-    if (::sched_getaffinity(0, CpuSetBytes(), held.get()) != 0) {
-      return NotObtained(kCpus, "sched_getaffinity: " + ErrnoText(errno));
-    }
-    if (!CPU_EQUAL_S(CpuSetBytes(), wanted.get(), held.get())) {
+    const Result<std::vector<numa::CpuId>> held = numa::GetAffinity();
+    if (!held.ok()) return NotObtained(kCpus, std::string(held.status().message()));
+    std::vector<numa::CpuId> wanted = placement.cpus;
+    std::sort(wanted.begin(), wanted.end());
+    if (*held != wanted) {
       return NotObtained(
           kCpus,
           "this process may run on other CPUs than were commanded; a cpuset, or a start "
@@ -287,7 +253,7 @@ Judgement CheckUserMemory(const CommandedPlacement& placement, const v1::WorkerR
 Unplaced::Unplaced(const CommandedPlacement& placement, numa::NumaKernel& kernel)
     : placement_(placement), kernel_(kernel) {
   if (placement_.is_emulated) return;
-  if (!placement_.cpus.empty()) static_cast<void>(SetAffinity(EveryCpu()));
+  if (!placement_.cpus.empty()) static_cast<void>(numa::SetAffinity(EveryCpu()));
   if (placement_.memory) {
     static_cast<void>(kernel_.SetTaskPolicy(numa::PolicyMode::kDefault, {}));
   }
@@ -296,22 +262,16 @@ Unplaced::Unplaced(const CommandedPlacement& placement, numa::NumaKernel& kernel
 Unplaced::~Unplaced() { static_cast<void>(TakePlacement(placement_, kernel_)); }
 
 std::vector<numa::CpuId> CpusOfCpuset() {
-  const CpuSet held = MakeCpuSet({});
-  const CpuSet allowed = MakeCpuSet({});
-  if (held == nullptr || allowed == nullptr) return {};
-  if (::sched_getaffinity(0, CpuSetBytes(), held.get()) != 0) return {};
+  const Result<std::vector<numa::CpuId>> held = numa::GetAffinity();
   // The kernel cuts what is asked for down to the cpuset.
-  if (SetAffinity(EveryCpu()) != 0) return {};
-  const bool is_known = ::sched_getaffinity(0, CpuSetBytes(), allowed.get()) == 0;
-  static_cast<void>(::sched_setaffinity(0, CpuSetBytes(), held.get()));
-  std::vector<numa::CpuId> cpus;
-  for (numa::CpuId cpu = 0; is_known && cpu <= kMaxCpu; ++cpu) {
-    if (CPU_ISSET_S(static_cast<size_t>(cpu), CpuSetBytes(), allowed.get())) cpus.push_back(cpu);
-  }
-  return cpus;
+  if (!held.ok() || numa::SetAffinity(EveryCpu()) != 0) return {};
+  Result<std::vector<numa::CpuId>> allowed = numa::GetAffinity();
+  static_cast<void>(numa::SetAffinity(*held));
+  if (!allowed.ok()) return {};
+  return std::move(*allowed);
 }
 
-bool PinThread(numa::CpuId cpu) { return SetAffinity({cpu}) == 0; }
+bool PinThread(numa::CpuId cpu) { return numa::SetAffinity({cpu}) == 0; }
 
 bool PinWorker(const CommandedPlacement& placement, int worker_index) {
   if (placement.is_emulated || !placement.is_per_worker || placement.cpus.empty()) return true;

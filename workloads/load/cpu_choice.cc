@@ -7,14 +7,14 @@
 #include <set>
 #include <string>
 
+#include "workloads/numa/affinity.h"
+
 namespace pipeyard::load {
 namespace {
 
 using numa::CpuId;
 using numa::NodeId;
 using settings::CpuTextKind;
-
-constexpr int kMaxCpu = 8191;
 
 Status NoSuchNode(NodeId node, const numa::Topology& topology) {
   return NotFound(
@@ -27,7 +27,7 @@ CpuId CoreOf(CpuId cpu, const numa::Topology& topology, const numa::ReadFile& re
   const Result<std::string> text =
       read(fmt::format("/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list", cpu));
   if (!text.ok()) return cpu;
-  const Result<std::vector<int>> siblings = numa::ParseNumberList(*text, kMaxCpu);
+  const Result<std::vector<int>> siblings = numa::ParseNumberList(*text, numa::kMaxCpu);
   return siblings.ok() && !siblings->empty() ? siblings->front() : cpu;
 }
 

@@ -232,12 +232,10 @@ Judgement RunFaultLoop(const FaultParameters& parameters, std::shared_ptr<Memory
     return give_up(Failed("hung", "no page was touched for " + FormatDuration(timeouts.drain)));
   };
   for (int i = 0; i < parameters.tasks; ++i) {
-    const Status started =
-        workers->Start("task " + std::to_string(i), [state, i] { RunFaultTask(*state, i); });
-    if (!started.ok()) {
-      const bool is_process = workers->kind() == WorkerKind::kProcesses;
-      return give_up(Failed(is_process ? "no_process" : "no_thread", started.message()));
-    }
+    Judgement started = JudgeStart(
+        workers->kind(),
+        workers->Start("task " + std::to_string(i), [state, i] { RunFaultTask(*state, i); }));
+    if (!started.ok()) return give_up(std::move(started));
   }
   if (!supervisor.AwaitArrivals(parameters.tasks, timeouts.start)) {
     return give_up(Failed("start_timeout",

@@ -9,6 +9,7 @@
 #include "workloads/load/fault.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/messaging.h"
+#include "workloads/load/result_fields.h"
 #include "workloads/load/transfer.h"
 #include "workloads/numa/numa_kernel.h"
 
@@ -43,10 +44,7 @@ Judgement Attempt(settings::Variant variant, Surroundings surroundings, v1::Work
 
 v1::WorkerResult RunWorkload(const settings::Variant& variant, const Surroundings& surroundings) {
   v1::WorkerResult result;
-  const Judgement judgement = Attempt(variant, surroundings, result);
-  result.set_outcome(judgement.outcome);
-  result.set_reason_code(judgement.reason_code);
-  result.set_reason_text(judgement.reason_text);
+  FillJudgement(Attempt(variant, surroundings, result), result);
   return result;
 }
 

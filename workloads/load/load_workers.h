@@ -28,6 +28,9 @@ enum class WorkerKind { kThreads, kProcesses };
 // "threads", "processes". Anything else is a thread: settings have checked the word.
 WorkerKind WorkerKindOf(std::string_view text);
 
+// ok, or failed/no_thread, no_process: what LoadWorkers::Start() met.
+Judgement JudgeStart(WorkerKind kind, const Status& started);
+
 class LoadWorkers {
  public:
   static std::unique_ptr<LoadWorkers> Make(WorkerKind kind);

@@ -274,12 +274,10 @@ Judgement RunMessagingLoops(const MessagingParameters& parameters, std::shared_p
   };
 
   for (int i = 0; i < parameters.num_workers(); ++i) {
-    const Status started = workers->Start(
-        NameOfWorker(parameters, i), [state, kind, i] { RunMessagingWorker(*state, kind, i); });
-    if (!started.ok()) {
-      return give_up(
-          Failed(kind == WorkerKind::kProcesses ? "no_process" : "no_thread", started.message()));
-    }
+    Judgement started =
+        JudgeStart(kind, workers->Start(NameOfWorker(parameters, i),
+                                        [state, kind, i] { RunMessagingWorker(*state, kind, i); }));
+    if (!started.ok()) return give_up(std::move(started));
   }
   if (kind == WorkerKind::kProcesses) state->pipes->ReleaseInParent();
   if (!supervisor.AwaitArrivals(parameters.num_workers(), timeouts.start)) {

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "workloads/load/commanded_placement.h"
+#include "workloads/load/result_fields.h"
 #include "workloads/numa/numa_kernel.h"
 
 namespace pipeyard::load {
@@ -73,10 +74,7 @@ Judgement Pressure::Start(std::string_view preset, const std::string& search_pat
     return Void("pressure_ended", "pressure: " + std::string(process.status().message()));
   }
   started->process_ = std::move(*process);
-  v1::ResolvedValue& resolved = *result.add_resolved();
-  resolved.set_name("pressure");
-  resolved.set_as_written(std::string(preset));
-  resolved.set_resolved(started->command_);
+  AddResolved("pressure", std::string(preset), started->command_, result);
   if (Judgement judged = started->CheckAlive(kLead); !judged.ok()) return judged;
   pressure = std::move(started);
   return {};

@@ -189,12 +189,10 @@ Judgement RunRateLoops(const RateParameters& parameters, std::shared_ptr<Tasks> 
     return checked.ok() ? std::move(judgement) : checked;
   };
   for (int i = 0; i < parameters.tasks; ++i) {
-    const Status started =
-        workers->Start("task " + std::to_string(i), [state, i] { RunTask(*state, i); });
-    if (!started.ok()) {
-      const bool is_process = workers->kind() == WorkerKind::kProcesses;
-      return give_up(Failed(is_process ? "no_process" : "no_thread", started.message()));
-    }
+    Judgement started =
+        JudgeStart(workers->kind(),
+                   workers->Start("task " + std::to_string(i), [state, i] { RunTask(*state, i); }));
+    if (!started.ok()) return give_up(std::move(started));
   }
   if (!supervisor.AwaitArrivals(parameters.tasks, timeouts.start)) {
     return give_up(Failed("start_timeout",

@@ -7,15 +7,13 @@
 
 #include "base/units.h"
 #include "pipeyard/v1/worker.pb.h"
+#include "workloads/load/result_fields.h"
 
 namespace pipeyard::load {
 
 inline void AddResolvedPipeSize(int64_t asked_bytes, int64_t size_bytes, v1::WorkerResult& result) {
   if (size_bytes == asked_bytes) return;
-  v1::ResolvedValue& resolved = *result.add_resolved();
-  resolved.set_name("pipe_bytes");
-  resolved.set_as_written(FormatBytes(asked_bytes));
-  resolved.set_resolved(FormatBytes(size_bytes));
+  AddResolved("pipe_bytes", FormatBytes(asked_bytes), FormatBytes(size_bytes), result);
 }
 
 }  // namespace pipeyard::load

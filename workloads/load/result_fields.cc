@@ -1,5 +1,7 @@
 #include "workloads/load/result_fields.h"
 
+#include <utility>
+
 #include "proto/settings/definition.h"
 
 namespace pipeyard::load {
@@ -42,6 +44,20 @@ void FillCounters(const Counts& counts, v1::WorkerResult& result) {
     counter.set_unit(count.unit);
     counter.set_value(count.value);
   }
+}
+
+void AddResolved(std::string_view name, std::string as_written, std::string resolved,
+                 v1::WorkerResult& result) {
+  v1::ResolvedValue& value = *result.add_resolved();
+  value.set_name(std::string(name));
+  value.set_as_written(std::move(as_written));
+  value.set_resolved(std::move(resolved));
+}
+
+void FillJudgement(const Judgement& judgement, v1::WorkerResult& result) {
+  result.set_outcome(judgement.outcome);
+  result.set_reason_code(judgement.reason_code);
+  result.set_reason_text(judgement.reason_text);
 }
 
 }  // namespace pipeyard::load

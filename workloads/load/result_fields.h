@@ -1,4 +1,4 @@
-// Fills a result's metrics and counters from what a workload measured.
+// Fills a result from what a workload measured and how it ended.
 //
 // Thread safety: pure.
 #pragma once
@@ -10,6 +10,7 @@
 #include "base/status.h"
 #include "pipeyard/v1/worker.pb.h"
 #include "workloads/load/counts.h"
+#include "workloads/load/judgement.h"
 
 namespace pipeyard::load {
 
@@ -25,5 +26,12 @@ Status FillMetrics(std::string_view workload, const std::map<std::string_view, M
                    v1::WorkerResult& result);
 
 void FillCounters(const Counts& counts, v1::WorkerResult& result);
+
+// What `as_written` became on this host.
+void AddResolved(std::string_view name, std::string as_written, std::string resolved,
+                 v1::WorkerResult& result);
+
+// Outcome and reason, in the place of what was there.
+void FillJudgement(const Judgement& judgement, v1::WorkerResult& result);
 
 }  // namespace pipeyard::load

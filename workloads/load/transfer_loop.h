@@ -268,12 +268,10 @@ Judgement StartWorkers(const std::shared_ptr<TransferState<Pipes>>& state, Nanos
   const int total = writers + state->parameters.readers;
   const auto start = [&](int first, int end) -> Judgement {
     for (int i = first; i < end; ++i) {
-      const Status started = workers.Start(NameOfWorker(state->parameters, i), [state, kind, i] {
-        RunTransferWorker(*state, kind, i);
-      });
-      if (!started.ok())
-        return Failed(kind == WorkerKind::kProcesses ? "no_process" : "no_thread",
-                      started.message());
+      Judgement started =
+          JudgeStart(kind, workers.Start(NameOfWorker(state->parameters, i),
+                                         [state, kind, i] { RunTransferWorker(*state, kind, i); }));
+      if (!started.ok()) return started;
     }
     return {};
   };

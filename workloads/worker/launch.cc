@@ -1,7 +1,6 @@
 #include "workloads/worker/launch.h"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -12,14 +11,13 @@
 #include <optional>
 #include <utility>
 
+#include "workloads/numa/affinity.h"
 #include "workloads/numa/node_mask.h"
 #include "workloads/worker/run.h"
 
 namespace pipeyard::worker {
 namespace {
 
-// The highest CPU number that Linux can be built for (CONFIG_NR_CPUS of x86-64).
-constexpr int kMaxCpu = 8191;
 constexpr char kSelf[] = "/proc/self/exe";
 
 std::optional<int> ParseInteger(const std::string& text) {
@@ -41,16 +39,9 @@ Status DieWithParent(int parent_pid) {
   return Status::Ok();
 }
 
-Status SetAffinity(const std::vector<int>& cpus) {
-  cpu_set_t* const set = CPU_ALLOC(kMaxCpu + 1);
-  if (set == nullptr) return ResourceExhausted("no memory for a CPU set");
-  const size_t size = CPU_ALLOC_SIZE(kMaxCpu + 1);
-  CPU_ZERO_S(size, set);
-  for (const int cpu : cpus) CPU_SET_S(static_cast<size_t>(cpu), size, set);
-  const int result = ::sched_setaffinity(0, size, set);
-  const int error = errno;
-  CPU_FREE(set);
-  if (result == 0) return Status::Ok();
+Status RunOn(const std::vector<int>& cpus) {
+  const int error = numa::SetAffinity(cpus);
+  if (error == 0) return Status::Ok();
   return ErrnoStatus("sched_setaffinity to CPUs " + numa::FormatNumberList(cpus), error);
 }
 
@@ -99,7 +90,7 @@ Result<LaunchOptions> ParseLaunchOptions(const std::string& affinity, const std:
   options.arguments = std::move(arguments);
   if (options.arguments.empty()) return InvalidArgument("launch: `-- run ...` was meant");
   if (!affinity.empty()) {
-    Result<std::vector<int>> cpus = numa::ParseNumberList(affinity, kMaxCpu);
+    Result<std::vector<int>> cpus = numa::ParseNumberList(affinity, numa::kMaxCpu);
     if (!cpus.ok()) return cpus.status().WithContext("--affinity");
     options.cpus = std::move(*cpus);
   }
@@ -123,7 +114,7 @@ Result<LaunchOptions> ParseLaunchOptions(const std::string& affinity, const std:
 Status Launch(const LaunchOptions& options) {
   PIPEYARD_RETURN_IF_ERROR(DieWithParent(options.parent_pid));
   PIPEYARD_RETURN_IF_ERROR(SetLimits(options.nice));
-  if (!options.cpus.empty()) PIPEYARD_RETURN_IF_ERROR(SetAffinity(options.cpus));
+  if (!options.cpus.empty()) PIPEYARD_RETURN_IF_ERROR(RunOn(options.cpus));
   if (!options.request_path.empty()) {
     PIPEYARD_ASSIGN_OR_RETURN(const v1::WorkerRequest request, ReadRequest(options.request_path));
     TakePlacementOf(request);

@@ -15,6 +15,7 @@
 #include "workloads/load/commanded_placement.h"
 #include "workloads/load/judgement.h"
 #include "workloads/load/load.h"
+#include "workloads/load/result_fields.h"
 #include "workloads/numa/hotplug.h"
 #include "workloads/numa/numa_kernel.h"
 #include "workloads/numa/topology.h"
@@ -61,9 +62,7 @@ Result<std::map<std::string, settings::Value>> ParseSettings(const HandRequest& 
 
 v1::WorkerResult ResultOf(const load::Judgement& judgement) {
   v1::WorkerResult result;
-  result.set_outcome(judgement.outcome);
-  result.set_reason_code(judgement.reason_code);
-  result.set_reason_text(judgement.reason_text);
+  load::FillJudgement(judgement, result);
   return result;
 }
 
@@ -80,10 +79,7 @@ v1::WorkerResult RunPlacedCommand(const v1::WorkerRequest& request, settings::Va
   v1::WorkerResult result =
       obtained.ok() ? RunCommand(request.command(), request.attempt_id()) : ResultOf(obtained);
   if (result.outcome() == v1::OUTCOME_OK) {
-    const load::Judgement held = load::CheckPlacement(placement, numa::SystemNumaKernel());
-    result.set_outcome(held.outcome);
-    result.set_reason_code(held.reason_code);
-    result.set_reason_text(held.reason_text);
+    load::FillJudgement(load::CheckPlacement(placement, numa::SystemNumaKernel()), result);
   }
   result.mutable_resolved()->MergeFrom(resolved.resolved());
   return result;

@@ -29,6 +29,7 @@
 #include "workloads/commands/command_request.h"
 #include "workloads/commands/read_rules.h"
 #include "workloads/load/judgement.h"
+#include "workloads/load/result_fields.h"
 
 namespace pipeyard::worker {
 namespace {
@@ -242,14 +243,8 @@ Judgement Run(const v1::CommandToRun& command, const std::string& attempt_id,
                   fmt::format("command {} has no read rules, so nothing can be measured by it",
                               command.name()));
   }
-  v1::ResolvedValue& program = *result.add_resolved();
-  program.set_name("program_sha256");
-  program.set_as_written(command.arguments(0));
-  program.set_resolved(command.program_sha256());
-  v1::ResolvedValue& line = *result.add_resolved();
-  line.set_name("command_line");
-  line.set_as_written(command.name());
-  line.set_resolved(QuotedLine(command));
+  load::AddResolved("program_sha256", command.arguments(0), command.program_sha256(), result);
+  load::AddResolved("command_line", command.name(), QuotedLine(command), result);
   if (::prctl(PR_SET_CHILD_SUBREAPER, 1) != 0) {
     return Failed("internal", ErrnoStatus("prctl PR_SET_CHILD_SUBREAPER", errno).message());
   }
@@ -281,11 +276,10 @@ Judgement Run(const v1::CommandToRun& command, const std::string& attempt_id,
 
 v1::WorkerResult RunCommand(const v1::CommandToRun& command, const std::string& attempt_id) {
   v1::WorkerResult result;
-  const Judgement judgement = Run(command, attempt_id, result);
-  result.set_outcome(judgement.outcome);
-  result.set_reason_code(judgement.reason_code);
+  Judgement judgement = Run(command, attempt_id, result);
   // It may quote what the program printed, which need not be text.
-  result.set_reason_text(EscapeControls(judgement.reason_text));
+  judgement.reason_text = EscapeControls(judgement.reason_text);
+  load::FillJudgement(judgement, result);
   return result;
 }
 
